@@ -117,7 +117,7 @@ def _items(
         what = inner.get("description") or full.get("description")
         element = _resolved(full.get("items", {}), root)
         below = full if "properties" in full else element if "properties" in element else None
-        if what and shown != "SIDE":
+        if what and path != "SIDE":
             is_required = name in required and "config" in root["$id"]
             yield top or name, path, _kind(full, is_required=is_required), _sentence(what)
         elif not above and (below is None or not is_deep):

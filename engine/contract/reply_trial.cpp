@@ -255,6 +255,8 @@ Ordered direction_result(const tally::DirectionResult& d, const tally::TrialResu
     if (d.queue_filling)
         json["queue_filling"] = {{"slope", d.queue_filling->slope},
                                  {"sustainable_fps", std::round(d.queue_filling->sustainable_fps)}};
+    if (d.overload)
+        json["line_overload"] = {{"needed_bps", d.overload->needed_bps}, {"line_bps", d.overload->line_bps}};
     if (trial.then)
         json["last_lost"] = d.last_lost ? Ordered{{"sequence", d.last_lost->sequence}, {"due_s", d.last_lost->due_s}}
                                         : Ordered(nullptr);

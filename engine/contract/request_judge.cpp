@@ -225,6 +225,11 @@ tally::DirectionResult read_direction(ObjectReader r, plan::Direction direction)
     for (const Json& lost : r.array("first_lost")) d.first_lost.push_back(item<std::uint64_t>(r, "first_lost", lost));
     d.classes = read_classes(r);
     read_translation(r, d);
+    if (r.has("line_overload")) {
+        auto overload = r.object("line_overload");
+        d.overload = tally::LineOverload{.needed_bps = overload.number("needed_bps", 0, any_number, true),
+                                         .line_bps = overload.number("line_bps", 0, any_number, true)};
+    }
     if (!is_null(r, "last_lost")) {
         auto lost = r.object("last_lost");
         d.last_lost = {.sequence = count(lost, "sequence"), .due_s = not_negative(lost, "due_s")};

@@ -39,8 +39,13 @@ plan::HostRange read_hosts(ObjectReader hosts) {
 constexpr std::array<std::pair<const char*, plan::Choice>, 2> choices{
     {{"entry", plan::Choice::entry}, {"host", plan::Choice::host}}};
 
+struct ListedHosts {
+    std::shared_ptr<const plan::AddressList> list;
+    plan::Mode mode;
+};
+
 /// Reads the list's file last, so that a wrong key is refused before it.
-plan::HostRange read_listed_hosts(ObjectReader hosts, plan::IpVersion version) {
+ListedHosts read_list(ObjectReader hosts, plan::IpVersion version) {
     auto list = hosts.object("list");
     const auto path = list.text("path");
     const auto entries = list.whole("entries", 1, plan::AddressList::most_entries_v4);
@@ -48,7 +53,12 @@ plan::HostRange read_listed_hosts(ObjectReader hosts, plan::IpVersion version) {
     const auto mode = read_mode(list);
     list.finish();
     hosts.finish();
-    return plan::HostRange::of(plan::AddressList::read(path, version, entries, choice, hosts.where("list")), mode);
+    return {plan::AddressList::read(path, version, entries, choice, hosts.where("list")), mode};
+}
+
+plan::HostRange read_listed_hosts(ObjectReader hosts, plan::IpVersion version) {
+    auto found = read_list(std::move(hosts), version);
+    return plan::HostRange::of(std::move(found.list), found.mode);
 }
 
 /// Checks that the addresses of a side have this IP version.
@@ -152,11 +162,18 @@ void check_list(ObjectReader& r, std::size_t values) {
                  fmt::format("Give 1 to {}, or first, count and step.", plan::FieldPattern::longest_list));
 }
 
-/// A pattern of a flow's hosts: addresses of one IP version.
-plan::FieldPattern read_host_pattern(ObjectReader r) {
+/// A pattern of a flow's hosts: addresses of one IP version, or those of prefixes of the plan's version.
+plan::FieldPattern read_host_pattern(ObjectReader r, plan::IpVersion version) {
     constexpr std::uint64_t most_hosts = 65536;
     constexpr std::uint64_t largest_step = 1U << 24U;
     plan::FieldPattern pattern;
+    if (r.has("list")) {
+        auto found = read_list(r, version);
+        if (found.mode != plan::Mode::pseudorandom)
+            r.refuse("list", "hosts of a flow's prefixes that are not pseudorandom", "Leave mode out.");
+        pattern.prefixes = std::move(found.list);
+        return pattern;
+    }
     if (r.has("values")) {
         const Json& list = r.array("values");
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -224,7 +241,7 @@ frame::Transport read_transport(ObjectReader r) {
 }
 
 /// A class that is a flow: its name, and the fields that its frames have.
-void read_flow(ObjectReader& r, frame::FrameClass& c) {
+void read_flow(ObjectReader& r, frame::FrameClass& c, plan::IpVersion version) {
     using enum plan::FlowField;
     constexpr std::uint64_t largest_port = 65535;
     auto& patterns = c.fields.patterns;
@@ -239,7 +256,7 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
         return !r.has(key) || patterns[of] ? std::nullopt : std::optional{found};
     };
     const auto hosts = [&](const char* key, plan::FlowField of) {
-        if (r.has(key)) patterns[of] = read_host_pattern(r.object(key));
+        if (r.has(key)) patterns[of] = read_host_pattern(r.object(key), version);
     };
     c.name = r.text("name");
     if (c.name.empty()) r.refuse("name", "a flow without a name", "Give it one, or leave the key out.");
@@ -258,14 +275,14 @@ void read_flow(ObjectReader& r, frame::FrameClass& c) {
 }
 
 /// The classes of a mix, and their cycle.
-frame::FrameMix read_frames(ObjectReader& mix) {
+frame::FrameMix read_frames(ObjectReader& mix, plan::IpVersion version) {
     std::vector<frame::FrameClass> classes;
     const Json& list = mix.array("classes");
     for (std::size_t i = 0; i < list.size(); ++i) {
         ObjectReader entry{list[i], fmt::format("{}[{}]", mix.where("classes"), i)};
         frame::FrameClass c{.plan = 0, .frame_size = read_frame_size(entry)};
         if (entry.has("plan")) c.plan = entry.whole("plan", 0, 1);
-        if (entry.has("name")) read_flow(entry, c);
+        if (entry.has("name")) read_flow(entry, c, version);
         entry.finish();
         classes.push_back(c);
     }
@@ -281,7 +298,7 @@ std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPl
     auto mix = r.object("mix");
     std::optional<plan::AddressPlan> other_plan;
     if (mix.has("other_plan")) other_plan = read_plan(mix.object("other_plan"));
-    frame::MixedPlans mixed{.mix = read_frames(mix), .other_plan = std::move(other_plan)};
+    frame::MixedPlans mixed{.mix = read_frames(mix, plan.left.version()), .other_plan = std::move(other_plan)};
     frame::check_mix(plan, mixed);
     return mixed;
 }
@@ -294,7 +311,7 @@ std::optional<frame::FrameMix> read_reverse_mix(ObjectReader& r, const plan::Add
                  "Give those in mix, or leave it out.");
     auto mix = r.object("reverse_mix");
     try {
-        frame::MixedPlans mixed{.mix = read_frames(mix), .other_plan = {}};
+        frame::MixedPlans mixed{.mix = read_frames(mix, plan.left.version()), .other_plan = {}};
         frame::check_mix(plan, mixed);
         if (!mixed.mix.has_flows())
             r.refuse("reverse_mix", "classes without names where the forward direction has flows", "Name each class.");

@@ -126,9 +126,14 @@ void check_patterns(const plan::AddressPlan& plan, const plan::FieldPatterns& pa
         if (hosts.network)
             refuse("a flow with hosts of its own, in a plan with networks", key,
                    "Leave it out, or use a plan whose hosts are one range or a list.");
-        if (pattern->addresses.front().version != hosts.base.version || !plan::are_hosts(*pattern, hosts))
+        if (pattern->prefixes && hosts.gap != 0)
+            refuse("prefixes, in a plan whose host numbers have a gap", key, "Name addresses instead.");
+        const auto first = pattern->prefixes
+                               ? plan::address_of(pattern->prefixes->version(), pattern->prefixes->first(0))
+                               : pattern->addresses.front();
+        if (first.version != hosts.base.version || !plan::are_hosts(*pattern, hosts))
             refuse(fmt::format("{} and the addresses that follow are not all hosts of the {} side",
-                               plan::to_string(pattern->addresses.front()), name_of(side)),
+                               plan::to_string(first), name_of(side)),
                    key, "Use hosts of that side.");
     }
     const plan::FieldPattern* first = nullptr;

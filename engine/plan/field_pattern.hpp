@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "plan/address_list.hpp"
 #include "plan/ranges.hpp"
 
 namespace evenhand::plan {
@@ -34,6 +36,8 @@ struct FieldPattern {
 
     /// Hosts have addresses instead of numbers: all of a list, or the first of a range.
     std::vector<IpAddress> addresses;
+    /// Or they are those of prefixes, drawn as the list says.
+    std::shared_ptr<const AddressList> prefixes = nullptr;
     std::vector<std::uint32_t> list;  // empty: first, count and step say which
     std::uint32_t first = 0;
     std::uint32_t count = 1;
@@ -45,7 +49,9 @@ struct FieldPattern {
 
     friend bool operator==(const FieldPattern&, const FieldPattern&) = default;
 
+    /// Of prefixes what a number chooses: an entry, if each is equally likely.
     [[nodiscard]] std::uint32_t values() const noexcept {
+        if (prefixes) return prefixes->choice() == Choice::entry ? static_cast<std::uint32_t>(prefixes->size()) : 1;
         if (addresses.size() > 1) return static_cast<std::uint32_t>(addresses.size());
         return list.empty() ? count : static_cast<std::uint32_t>(list.size());
     }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "plan/scaled.hpp"
 #include "plan/whole_draw.hpp"
 
 namespace evenhand::plan {
@@ -11,6 +12,21 @@ namespace {
 /// Streams of philox4x32: 16 and 17 for the first four words of each direction, 18 and 19 for the others.
 constexpr std::uint32_t stream_of_flows = 16;
 constexpr std::uint32_t stream_of_others = 2;  // added
+/// 20 and 21 for addresses of prefixes, in IPv6 those of the source; 22 and 23 for those of the destination.
+constexpr std::uint32_t stream_of_prefixes = 20;
+constexpr std::uint32_t stream_of_destinations = 2;  // added
+constexpr std::uint32_t host_number = 0xFFFF;
+
+/// An address of prefixes. `number`: of the entry, unless each address is equally likely.
+Wide address_of_prefixes(const AddressList& list, std::uint32_t number, Wide bits) noexcept {
+    const auto choose = [&](const auto& entries, auto drawn) -> Wide {
+        if (list.choice() == Choice::host) return entries.address(scaled(drawn, entries.last_number()));
+        const auto& entry = entries[number];
+        return entry.first + scaled(drawn, entry.last - entry.first);
+    };
+    if (list.version() == IpVersion::v4) return choose(list.entries<IpVersion::v4>(), lower(bits));
+    return choose(list.entries<IpVersion::v6>(), bits);
+}
 
 /// The address of this number of a pattern.
 Wide address_of_pattern(const FieldPattern& pattern, std::uint32_t number) {
@@ -59,6 +75,7 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
     : flows_(flows.size()),
       cycle_{std::move(cycle)},
       version_{plan.side(sending_side(direction)).version()},
+      is_whole_{plan.has_lists()},
       key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)},
       direction_{static_cast<std::uint32_t>(direction)} {
     for (std::size_t f = 0; f < flows.size(); ++f) {
@@ -77,7 +94,13 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
                         .shift = shift,
                         .threshold = (0U - values) % values,
                         .addresses = {}};
-            if (plan.has_lists()) {
+            if (pattern->prefixes) {
+                needs_bits_.at(lane) = true;
+                const auto& hosts = plan.side(field == FlowField::left_host ? Side::left : Side::right).hosts;
+                constexpr unsigned octet_bits = 8;
+                if (!is_whole_)
+                    entry.host_at = octet_bits * static_cast<unsigned>(address_octets(version_) - 2 - hosts.offset);
+            } else if (is_whole_) {
                 for (const auto& address : pattern->addresses) entry.addresses.push_back(number_of(address));
             } else if (!pattern->addresses.empty()) {
                 entry.pattern =
@@ -114,8 +137,19 @@ std::uint32_t FlowPatterns::choose(const Entry& entry, std::uint64_t k, std::uin
     }
 }
 
-template <class WordOf, class LaneOf, class PutAddress>
-void FlowPatterns::put(std::uint64_t k, const WordOf& word_of, const LaneOf& lane_of,
+std::uint32_t FlowPatterns::stream_of_end(std::size_t end) const noexcept {
+    const auto own = version_ == IpVersion::v4 ? std::uint32_t{0} : static_cast<std::uint32_t>(end);
+    return stream_of_prefixes + direction_ + own * stream_of_destinations;
+}
+
+template <class Words>
+Wide FlowPatterns::bits_of(std::size_t end, const Words& words) const noexcept {
+    if (version_ == IpVersion::v4) return joined(words(2 * end), words(2 * end + 1));
+    return Wide{joined(words(0), words(1))} << half_bits | joined(words(2), words(3));
+}
+
+template <class WordOf, class BitsAt, class LaneOf, class PutAddress>
+void FlowPatterns::put(std::uint64_t k, const WordOf& word_of, const BitsAt& bits_at, const LaneOf& lane_of,
                        const PutAddress& put_address) const noexcept {
     const std::uint64_t round = k / cycle_.size();
     const std::uint64_t at = k - round * cycle_.size();
@@ -125,6 +159,14 @@ void FlowPatterns::put(std::uint64_t k, const WordOf& word_of, const LaneOf& lan
     const std::uint64_t turn = round * flow.frames + turn_in_cycle_[at];
     for (const Entry& entry : flow.entries) {
         const std::uint32_t number = choose(entry, k, turn, word_of(entry.word));
+        if (const auto& prefixes = entry.pattern.prefixes) {
+            const Wide address = address_of_prefixes(*prefixes, number, bits_at(entry.lane));
+            if (is_whole_)
+                put_address(entry.lane, address);
+            else
+                lane_of(entry.lane) = static_cast<std::uint32_t>(address >> entry.host_at) & host_number;
+            continue;
+        }
         if (!entry.addresses.empty()) {
             put_address(entry.lane, entry.address(number));
             continue;
@@ -141,7 +183,14 @@ void FlowPatterns::apply(const std::uint64_t* numbers, FlowBlock& block) const n
         const auto stream = stream_of_flows + direction_ + static_cast<std::uint32_t>(d) * stream_of_others;
         if (needs_draw_[d]) draw_listed_words(numbers, stream, key_, drawn[d]);
     }
+    std::array<DrawLanes, 2> of_ends;
+    for (std::size_t end = 0; end < of_ends.size(); ++end) {
+        if (needs_bits_[end]) draw_listed_words(numbers, stream_of_end(end), key_, of_ends[end]);
+    }
     for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+        const auto bits = [&](std::size_t end) {
+            return bits_of(end, [&](std::size_t word) { return of_ends[end].field[word][j]; });
+        };
         const auto word_of = [&](std::size_t word) -> std::uint32_t {
             const std::size_t d = word / drawn_fields;
             return needs_draw_[d] ? drawn[d].field[word % drawn_fields][j] : 0;
@@ -149,7 +198,7 @@ void FlowPatterns::apply(const std::uint64_t* numbers, FlowBlock& block) const n
         const auto lane_of = [&](std::size_t lane) -> std::uint32_t& {
             return lane == mark_lane ? block.marks[j] : block.lanes.field[lane][j];
         };
-        put(numbers[j], word_of, lane_of,
+        put(numbers[j], word_of, bits, lane_of,
             [&](std::size_t end, Wide address) { WholeDraw::put_address(block, end, j, version_, address); });
     }
 }
@@ -157,7 +206,14 @@ void FlowPatterns::apply(const std::uint64_t* numbers, FlowBlock& block) const n
 template <class LaneOf, class PutAddress>
 void FlowPatterns::put_one(std::uint64_t k, const LaneOf& lane_of, const PutAddress& put_address) const noexcept {
     const std::array drawn{draw(0, k, 0), draw(1, k, 0)};
-    put(k, [&](std::size_t word) { return drawn[word / drawn_fields][word % drawn_fields]; }, lane_of, put_address);
+    const auto bits = [&](std::size_t end) {
+        const auto words = philox4x32(
+            {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream_of_end(end), 0}, key_);
+        return bits_of(end, [&](std::size_t word) { return words[word]; });
+    };
+    put(
+        k, [&](std::size_t word) { return drawn[word / drawn_fields][word % drawn_fields]; }, bits, lane_of,
+        put_address);
 }
 
 void FlowPatterns::apply(std::uint64_t k, Flow& flow) const noexcept {
@@ -193,7 +249,33 @@ std::uint16_t FlowPatterns::vlan(std::uint64_t k) const noexcept {
         entry.pattern.value(choose(entry, k, round * flow.frames + turn_in_cycle_[at], word)));
 }
 
+namespace {
+
+/// Whether all addresses of an entry are hosts.
+bool is_within(const AddressList& list, std::size_t entry, const HostRange& hosts) {
+    const auto first = address_of(list.version(), list.first(entry));
+    const auto last = address_of(list.version(), list.last(entry));
+    if (!hosts.list) {
+        const bool is_counted_by_one = hosts.low_offset() + 1 == address_octets(list.version());
+        return hosts.contains(first) && hosts.contains(last) && (is_counted_by_one || first == last);
+    }
+    const auto place = [&](const IpAddress& address) {
+        return hosts.list->place(reinterpret_cast<const std::byte*>(address.octets.data()));
+    };
+    const auto of_first = place(first);
+    const auto of_last = place(last);
+    return of_first && of_last && of_first->entry == of_last->entry;
+}
+
+}  // namespace
+
 bool are_hosts(const FieldPattern& pattern, const HostRange& hosts) {
+    if (pattern.prefixes) {
+        for (std::size_t entry = 0; entry < pattern.prefixes->size(); ++entry) {
+            if (!is_within(*pattern.prefixes, entry, hosts)) return false;
+        }
+        return true;
+    }
     for (std::uint32_t i = 0; i < pattern.values(); ++i) {
         const Wide number = address_of_pattern(pattern, i);
         if (!hosts.contains(address_of(hosts.base.version, number))) return false;

@@ -63,6 +63,7 @@ class FlowPatterns {
         unsigned shift;               // within the lane
         std::uint32_t threshold;      // 2^32 modulo the number of values
         std::vector<Wide> addresses;  // those of the pattern, where whole addresses vary; else none
+        unsigned host_at = 0;         // of prefixes, where only numbers vary: the bit where the host number begins
 
         [[nodiscard]] Wide address(std::uint32_t number) const noexcept {
             return addresses.size() > 1 ? addresses[number] : addresses[0] + Wide{number} * pattern.step;
@@ -79,10 +80,16 @@ class FlowPatterns {
                                        std::uint32_t word) const noexcept;
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw(std::size_t which, std::uint64_t k,
                                                                std::uint32_t attempt) const noexcept;
-    /// `word_of`: gives the drawn word of a number. `lane_of`: gives the place of a lane's value. `put_address`: takes
-    /// a whole address, and whether it is the source (0) or the destination (1).
-    template <class WordOf, class LaneOf, class PutAddress>
-    void put(std::uint64_t k, const WordOf& word_of, const LaneOf& lane_of,
+    /// The words from which an address of a prefix is chosen: in IPv4 those of both ends together.
+    [[nodiscard]] std::uint32_t stream_of_end(std::size_t end) const noexcept;
+    /// The same as one number. `words`: of that stream.
+    template <class Words>
+    [[nodiscard]] Wide bits_of(std::size_t end, const Words& words) const noexcept;
+    /// `word_of`: gives the drawn word of a number. `bits_at`: gives those for an address of the source (0) or the
+    /// destination (1). `lane_of`: gives the place of a lane's value. `put_address`: takes a whole address, and which
+    /// of both it is.
+    template <class WordOf, class BitsAt, class LaneOf, class PutAddress>
+    void put(std::uint64_t k, const WordOf& word_of, const BitsAt& bits_at, const LaneOf& lane_of,
              const PutAddress& put_address) const noexcept;
     template <class LaneOf, class PutAddress>
     void put_one(std::uint64_t k, const LaneOf& lane_of, const PutAddress& put_address) const noexcept;
@@ -92,13 +99,16 @@ class FlowPatterns {
     std::vector<std::uint32_t> turn_in_cycle_;  // how many of the frames in front are of the same flow
     IpVersion version_;
     std::array<bool, draws> needs_draw_{};
+    std::array<bool, 2> needs_bits_{};  // of source and destination
+    bool is_whole_;                     // whole addresses vary
     bool has_marks_ = false;
     bool has_vlans_ = false;
     PhiloxKey key_;
     std::uint32_t direction_;
 };
 
-/// Whether these are hosts of a side of the plan, which has no networks.
+/// Whether these are hosts of a side of the plan, which has no networks; of prefixes, whether each entry lies in one of
+/// the side's.
 [[nodiscard]] bool are_hosts(const FieldPattern& pattern, const HostRange& hosts);
 
 }  // namespace evenhand::plan

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "plan/scaled.hpp"
+
 namespace evenhand::plan {
 namespace {
 
@@ -12,24 +14,6 @@ constexpr std::uint32_t stream_of_addresses = 8;
 constexpr std::uint32_t stream_of_destinations = 2;  // added
 
 constexpr unsigned octet_bits = 8;
-constexpr unsigned half_bits = 64;
-
-std::uint64_t upper(Wide number) noexcept { return static_cast<std::uint64_t>(number >> half_bits); }
-std::uint64_t lower(Wide number) noexcept { return static_cast<std::uint64_t>(number); }
-
-/// bits * (span + 1) / 2^64: uniform from 0 to `span`.
-inline std::uint32_t scaled(std::uint64_t bits, std::uint32_t span) noexcept {
-    return static_cast<std::uint32_t>((Wide{bits} * span + bits) >> half_bits);
-}
-
-/// bits * (span + 1) / 2^128. None of the sums overflows.
-inline Wide scaled(Wide bits, Wide span) noexcept {
-    const Wide low = Wide{lower(bits)} * lower(span) + lower(bits);
-    const Wide one = Wide{upper(bits)} * lower(span);
-    const Wide other = Wide{lower(bits)} * upper(span);
-    const Wide middle = Wide{upper(low)} + lower(one) + lower(other) + upper(bits);
-    return Wide{upper(bits)} * upper(span) + upper(one) + upper(other) + upper(middle);
-}
 
 /// The sum of the eight words of an IPv6 address, folded to 16 bits as in a checksum. As 2^16 = 1 modulo 65535, wider
 /// parts may be added.
@@ -52,8 +36,6 @@ inline void put_of_v6(FlowBlock& block, std::size_t end, std::size_t j, Wide add
     store_address(block.addresses[j].data() + end * sizeof(Wide), address);
     block.lanes.field[end][j] = sum_of(address);
 }
-
-inline std::uint64_t joined(std::uint32_t high, std::uint32_t low) noexcept { return std::uint64_t{high} << 32U | low; }
 
 }  // namespace
 

@@ -19,8 +19,7 @@ namespace evenhand::plan {
 /// an address, or what a FlowDraw draws for a range of hosts.
 ///
 /// Entries are chosen exactly uniformly, as all fields are. Within an entry, a number of 64 bits (IPv6: 128) is scaled
-/// to the size of the entry: that is exact if the size is a power of two. Otherwise no address is more likely than
-/// another by more than 2^-32 of its share; in IPv6, this is so up to 2^96 addresses.
+/// to the size of the entry (scaled()).
 class WholeDraw {
    public:
     WholeDraw(const HostRange& source, const HostRange& destination, Direction direction, PhiloxKey key);

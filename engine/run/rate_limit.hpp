@@ -8,6 +8,7 @@
 
 #include "frame/traffic.hpp"
 #include "pace/schedule.hpp"
+#include "tally/result.hpp"
 
 namespace evenhand::run {
 
@@ -38,12 +39,29 @@ struct LineRates {
     std::optional<double> receiving_bps;
 };
 
-/// The lower of the limits of both lines: each carries the frames as they are on that line.
+/// The lower of the limits of both lines: each carries the frames as they are on that line. With `may_overload`, a
+/// receiving line that is slower than the sending one is no limit: what it cannot carry is lost (line_overload()).
 [[nodiscard]] inline RateLimit rate_limit(const LineRates& lines, const frame::OctetsOnLinks& octets,
-                                          double ticks_per_second) noexcept {
+                                          double ticks_per_second, bool may_overload) noexcept {
     const auto sending = rate_limit(lines.sending_bps, octets.sent, ticks_per_second, octets.frames);
+    if (may_overload && lines.sending_bps && lines.receiving_bps && *lines.receiving_bps < *lines.sending_bps)
+        return sending;
     const auto receiving = rate_limit(lines.receiving_bps, octets.arriving, ticks_per_second, octets.frames);
     return receiving.fps < sending.fps ? receiving : sending;
+}
+
+/// What frames at this rate need of the receiving line, if it carries less.
+[[nodiscard]] inline std::optional<tally::LineOverload> line_overload(const LineRates& lines,
+                                                                      const frame::OctetsOnLinks& octets,
+                                                                      double rate_fps) noexcept {
+    constexpr double overhead_octets = 20;  // as in rate_limit()
+    constexpr double bits_per_octet = 8;
+    constexpr double rounding = 1 + 1e-9;
+    const auto frames = static_cast<double>(octets.frames);
+    const double needed_bps =
+        rate_fps * bits_per_octet * (static_cast<double>(octets.arriving) / frames + overhead_octets);
+    if (!lines.receiving_bps || needed_bps <= *lines.receiving_bps * rounding) return std::nullopt;
+    return tally::LineOverload{.needed_bps = needed_bps, .line_bps = *lines.receiving_bps};
 }
 
 }  // namespace evenhand::run

@@ -154,6 +154,7 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     }
     d.offered_fps = static_cast<double>(d.offered_frames) /
                     std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
+    if (!request.burst && !request.then) d.overload = tester.overload(direction, d.offered_fps);
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     for (const auto& count : tally::reception_counts) d.*count.result = sum.*count.tally;
     d.corrupted_by = sum.corrupted_by;

@@ -382,12 +382,19 @@ frame::TestFrameExpectation Tester::frame_expectation(plan::Direction direction,
     return {arrives, own_mac, responder(plan::sending_side(direction), plan).dut_mac().value_or(plan::MacAddress{})};
 }
 
+std::optional<tally::LineOverload> Tester::overload(plan::Direction direction, double rate_fps) const {
+    const auto from = plan::sending_side(direction);
+    const auto to = plan::receiving_side(direction);
+    return line_overload({line_rate_bps(from), line_rate_bps(to)},
+                         traffic(direction).period_octets(tags(from).octets(), tags(to).octets()), rate_fps);
+}
+
 void Tester::check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
-                        const char* where) const {
+                        const char* where, bool may_overload) const {
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
     const auto octets = traffic.period_octets(tags(from).octets(), tags(to).octets());
-    const auto limit = rate_limit({line_rate_bps(from), line_rate_bps(to)}, octets, ticks_per_second());
+    const auto limit = rate_limit({line_rate_bps(from), line_rate_bps(to)}, octets, ticks_per_second(), may_overload);
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "this CPU's clock can distinguish";
         throw Fault{FaultCode::bad_rate,

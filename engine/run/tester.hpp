@@ -53,9 +53,11 @@ class Tester {
     [[nodiscard]] LearningResult learn(const LearnRequest& request, LearningObserver& observer);
 
     /// Throws Fault{bad_rate} if frames of a direction at this rate exceed what one of the lines can carry, or the
-    /// resolution of the clock.
+    /// resolution of the clock. `may_overload`: a receiving line that is slower than the sending one may be overloaded.
     void check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
-                    const char* where) const;
+                    const char* where, bool may_overload) const;
+    /// What a trial's frames at this rate need of the receiving line, if it carries less.
+    [[nodiscard]] std::optional<tally::LineOverload> overload(plan::Direction direction, double rate_fps) const;
     /// The same for both directions of a trial on the one line of a port that both sides are on.
     void check_shared_line(const TrialRequest& request) const;
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.

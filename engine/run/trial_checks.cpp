@@ -114,9 +114,9 @@ void check_trial(const Tester& tester, const TrialRequest& request, std::optiona
         tester.port(from).check_other_end(tester.traffic(direction).largest_sent() + tester.tags(from).octets() -
                                           frame::fcs_octets);
         const double part = tester.share(request, direction).part();
-        tester.check_rate(direction, part * load.rate_fps, tester.traffic(direction), "rate_fps");
+        tester.check_rate(direction, part * load.rate_fps, tester.traffic(direction), "rate_fps", true);
         if (load.then)
-            tester.check_rate(direction, part * load.then->rate_fps, tester.traffic(direction), "then.rate_fps");
+            tester.check_rate(direction, part * load.then->rate_fps, tester.traffic(direction), "then.rate_fps", true);
     }
     tester.check_shared_line(request);
     tester.check_ports();

@@ -43,6 +43,14 @@ std::string example_of(const DirectionResult& d) {
                        seen.source_port, to_string(seen.destination), seen.destination_port);
 }
 
+/// "2.5 Gbit/s"
+std::string bit_rate(double rate_bps) {
+    constexpr double giga = 1e9;
+    constexpr double mega = 1e6;
+    return rate_bps < giga ? fmt::format("{:.4g} Mbit/s", rate_bps / mega)
+                           : fmt::format("{:.4g} Gbit/s", rate_bps / giga);
+}
+
 /// "the sender was overdue 3 times, the DUT's CPU was away once"
 std::string lapses_of(const TrialResult::Clean& clean) {
     static constexpr std::array<const char*, lapse_names.size()> what{"the sender was overdue", "a receiver was away",
@@ -83,6 +91,20 @@ void note_flow_control(const TrialResult& result, const DirectionResult& d, std:
          "{}: {} PAUSE frames on the tester's sending port; a device that stops the tester hides up to a ring of "
          "frames in it",
          name_of(result, d.direction), pauses);
+}
+
+void note_overload(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
+    if (!d.overload) return;
+    const auto [needed_bps, line_bps] = *d.overload;
+    constexpr double tolerance = 1.01;
+    const bool came_anyway = (1 - d.loss_ratio()) * needed_bps > line_bps * tolerance;
+    note(notes, "line_overload", "{}: {} were offered to a link of {}, that of the tester's {} port, {}",
+         name_of(result, d.direction), bit_rate(needed_bps), bit_rate(line_bps),
+         name_of(plan::receiving_side(d.direction)),
+         came_anyway ? std::string{"and more than that arrived: its line rate is not as stated, or a queue held the rest "
+                                   "until the sender had ended"}
+                     : fmt::format("so in the long run at least {:.3g} % of the frames are lost, however fast the DUT is",
+                                   100 * (1 - line_bps / needed_bps)));
 }
 
 void note_hop_limit(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {

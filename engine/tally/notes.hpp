@@ -16,6 +16,9 @@ void judge_clean_time(const TrialResult& result, std::vector<Reason>& reasons);
 /// PAUSE frames that stopped the sender: a PASS may hide frames that waited in the tester.
 void note_flow_control(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 
+/// More was offered than the receiving line carries, so that in the long run a part is lost, however fast the DUT is.
+void note_overload(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
+
 /// A device that forwards without lowering the hop limit is not a router (RFC 1812, 5.3.1; RFC 8200, 3), although its
 /// frames arrive.
 void note_hop_limit(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);

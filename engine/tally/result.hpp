@@ -150,6 +150,12 @@ struct LoadChange {
     double before_fps = 0;  // the first load
 };
 
+/// A load that the receiving line cannot carry: an overload on purpose, where ports are of unlike speed.
+struct LineOverload {
+    double needed_bps = 0;  // by the frames as they arrive, with preamble and gap
+    double line_bps = 0;
+};
+
 struct LostFrame {
     std::uint64_t sequence = 0;
     double due_s = 0;  // since frame 0 was due
@@ -192,6 +198,7 @@ struct DirectionResult {
     double max_overdue_us = 0;
     std::uint64_t refusals = 0;
     std::uint64_t largest_burst = 0;
+    std::optional<LineOverload> overload;  // of an even load
     // receiver
     double max_poll_gap_us = 0;
     std::vector<std::uint64_t> received_by_queue;  // as received_frames

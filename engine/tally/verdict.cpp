@@ -289,6 +289,7 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
         if (!part.burst) note_flow_control(part, d, whole.notes);  // with bursts it is a reason
     });
     each([&](const auto& part, const auto& d) { note_hop_limit(part, d, whole.notes); });
+    each([&](const auto& part, const auto& d) { note_overload(part, d, whole.notes); });
     for (const auto& d : whole.directions) note_left_out(whole, d, whole.notes);
     each([&](const auto& part, const auto& d) { note_strayed(part, d, whole.notes); });
     for (const auto& part : parts) note_icmp_errors(part, whole.notes);
@@ -352,8 +353,10 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     whole.verdict = Verdict::fail;
     note_queue_fillings(whole);
     each([&](const auto& part, const auto& d) { note_losses(part, d, reasons); });
-    std::erase_if(whole.notes, [](const Reason& note) { return note.code == "icmp_error"; });
-    for (const auto& part : parts) note_icmp_errors(part, reasons);  // these say why
+    std::erase_if(whole.notes,
+                  [](const Reason& note) { return note.code == "icmp_error" || note.code == "line_overload"; });
+    each([&](const auto& part, const auto& d) { note_overload(part, d, reasons); });  // these say why
+    for (const auto& part : parts) note_icmp_errors(part, reasons);
     each([&](const auto& part, const auto& d) { note_altered(part, d, reasons); });
     if (whole.stopped_early_s) {
         note(reasons, "stopped_early",

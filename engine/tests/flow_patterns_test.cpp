@@ -453,4 +453,149 @@ TEST_CASE("patterns that cannot be are refused by the key that has them") {
     CHECK(fault_of(listed, FlowField::right_host, across(11)) == "mix.classes[0].right_host");
 }
 
+namespace {
+
+struct OfPrefixes {
+    plan::AddressPlan plan;
+    plan::Side side;
+    std::vector<std::pair<std::string, std::string>> entries;
+    plan::Choice choice = plan::Choice::entry;
+};
+
+FieldPattern prefixes_of(const OfPrefixes& of) {
+    FieldPattern pattern;
+    pattern.prefixes = list_of(of.entries, of.choice);
+    return pattern;
+}
+
+MixedPlans with_prefixes(const OfPrefixes& of) {
+    std::vector<FrameClass> classes(2);
+    for (std::size_t c = 0; c < classes.size(); ++c)
+        classes[c] = {.frame_size = 100, .name = "flow " + std::to_string(c)};
+    const auto field = of.side == plan::Side::left ? FlowField::left_host : FlowField::right_host;
+    classes[1].fields.patterns[field] = prefixes_of(of);
+    classes[1].fields.patterns[FlowField::source_port] = list({1000, 2000});
+    return {.mix = {classes, {0, 1, 1}}, .other_plan = {}};
+}
+
+/// Sides that are a range, or a list as the other or itself; entries of one address and of several, the last of them
+/// not of a power of two.
+std::vector<OfPrefixes> plans_with_prefixes() {
+    auto both_v6 = listed_v6(list_of({{"2400::", "2400::ffff"}, {"2600::", "2600:0:ffff::"}}));
+    const auto listed = listed_v4(list_of({{"20.0.0.0", "20.0.0.99"}, {"30.0.0.0", "30.0.9.9"}}));
+    const auto v4 = gateway_v4();
+    const auto v6 = gateway_v6();
+    const auto at = [](const plan::HostRange& range, std::uint32_t number) {
+        return plan::to_string(range.address(range.host.first + number));
+    };
+    return {
+        {v4, plan::Side::left, {{at(v4.left.hosts, 4), at(v4.left.hosts, 4)}, {at(v4.left.hosts, 8), at(v4.left.hosts, 13)}}},
+        {v6, plan::Side::right, {{at(v6.right.hosts, 9), at(v6.right.hosts, 9)}, {at(v6.right.hosts, 70), at(v6.right.hosts, 70)}}},
+        {listed, plan::Side::right, {{"20.0.0.8", "20.0.0.15"}, {"30.0.1.0", "30.0.1.5"}}},
+        {listed, plan::Side::right, {{"20.0.0.8", "20.0.0.15"}, {"30.0.1.0", "30.0.1.5"}}, plan::Choice::host},
+        {listed, plan::Side::left, {{at(listed.left.hosts, 0), at(listed.left.hosts, 9)}}},
+        {both_v6, plan::Side::right, {{"2400::10", "2400::1f"}, {"2600:0:5::", "2600:0:5:ffff:ffff:ffff:ffff:ffff"}}},
+    };
+}
+
+}  // namespace
+
+TEST_CASE("a flow with prefixes has all their hosts, and no others; entries equally often, or hosts") {
+    constexpr std::uint64_t frames = 30'000;
+    for (const auto& of : plans_with_prefixes()) {
+        for (const auto direction : plan::both_directions) {
+            CAPTURE(of.plan.name);
+            CAPTURE(of.entries.front().first);
+            const auto mixed = with_prefixes(of);
+            REQUIRE_NOTHROW(frame::check_mix(of.plan, mixed));
+            const auto draw = frame::draw_of(of.plan, mixed.mix, direction, 7);
+            const auto patterns = frame::patterns_of(mixed.mix, of.plan, direction, 7);
+            const auto list = list_of(of.entries, of.choice);
+            const bool is_source = (of.side == plan::Side::left) == (direction == plan::Direction::forward);
+            std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> by_entry;
+            std::map<std::string, std::uint64_t> others;
+            std::set<std::string> seen;
+            for (std::uint64_t k = 0; k < frames; ++k) {
+                const auto v = values_of(of.plan, direction, draw, *patterns, k);
+                const auto address = ip((is_source ? v.source : v.destination).c_str());
+                const auto place = list->place(reinterpret_cast<const std::byte*>(address.octets.data()));
+                if (mixed.mix.class_of(k) == 0) {
+                    ++others[is_source ? v.source : v.destination];
+                    continue;
+                }
+                REQUIRE(place.has_value());
+                ++by_entry[{place->entry, v.source_port}];
+                seen.insert(is_source ? v.source : v.destination);
+            }
+            CHECK(others.size() > (of.plan.has_lists() ? 100U : 5000U));  // drawn from all hosts of the side
+            double hosts = 0;
+            for (std::size_t e = 0; e < list->size(); ++e) hosts += static_cast<double>(list->last(e) - list->first(e)) + 1;
+            CHECK(static_cast<double>(seen.size()) == (hosts < 100 ? hosts : static_cast<double>(seen.size())));
+            for (const auto& [place, count] : by_entry) {
+                const double entry = static_cast<double>(list->last(place.first) - list->first(place.first)) + 1;
+                const double share =
+                    of.choice == plan::Choice::host ? entry / hosts : 1 / static_cast<double>(list->size());
+                const double apart_by = static_cast<double>(count) - frames * 2.0 / 3 * share / 2;
+                CHECK(apart_by * apart_by < 36 * frames / 3.0 * share);
+            }
+            CHECK(by_entry.size() == 2 * list->size());
+        }
+    }
+}
+
+TEST_CASE("frames of a flow with prefixes are drawn alike one by one, in blocks and by their numbers") {
+    for (const auto& of : plans_with_prefixes()) {
+        CAPTURE(of.plan.name);
+        const auto mixed = with_prefixes(of);
+        const auto draw = frame::draw_of(of.plan, mixed.mix, plan::Direction::reverse, 5);
+        plan::FlowBlock block;
+        plan::FlowBlock listed;
+        constexpr std::uint64_t stride = 3;
+        for (std::uint64_t first = 0; first < 3000; first += stride * plan::FlowBlock::size) {
+            draw.draw_block(first, stride, block);
+            std::array<std::uint64_t, plan::FlowBlock::size> numbers{};
+            for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
+            draw.draw_listed(numbers.data(), listed);
+            for (std::size_t j = 0; j < numbers.size(); ++j) {
+                const auto flow = draw.draw(numbers[j]);
+                REQUIRE(flow.source == block.source(j));
+                REQUIRE(flow.destination == block.destination(j));
+                REQUIRE(flow.source == listed.source(j));
+                REQUIRE(flow.destination == listed.destination(j));
+                if (of.plan.has_lists() && of.plan.version() == IpVersion::v6) {
+                    const auto whole = draw.whole_addresses(numbers[j]).value();
+                    const auto at = [&](std::size_t end) {
+                        return plan::address_of(IpVersion::v6, plan::number_of(IpVersion::v6, block.addresses[j].data() + 16 * end));
+                    };
+                    REQUIRE(at(0) == whole.source);
+                    REQUIRE(at(1) == whole.destination);
+                    REQUIRE(block.addresses[j] == listed.addresses[j]);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("prefixes that are not hosts of the side are refused") {
+    const auto v4 = gateway_v4(1000);
+    const auto listed = listed_v4(list_of({{"20.0.0.0", "20.0.0.99"}, {"20.0.0.100", "20.0.9.9"}}));
+    const auto is_refused = [](const OfPrefixes& of) {
+        try {
+            frame::check_mix(of.plan, with_prefixes(of));
+        } catch (const Fault& fault) {
+            return fault.where == (of.side == plan::Side::left ? "mix.classes[1].left_host" : "mix.classes[1].right_host");
+        }
+        return false;
+    };
+    const auto first = plan::to_string(v4.left.hosts.address(v4.left.hosts.host.first));
+    CHECK_FALSE(is_refused({v4, plan::Side::left, {{first, first}}}));
+    CHECK(is_refused({v4, plan::Side::left, {{first, "198.18.200.0"}}}));
+    CHECK(is_refused({v4, plan::Side::left, {{"198.17.0.0", first}}}));
+    CHECK(is_refused({v4, plan::Side::left, {{"2001:2::1", "2001:2::1"}}}));
+    CHECK(is_refused({nets_v4(), plan::Side::left, {{first, first}}}));
+    CHECK(is_refused({gateway_v6(), plan::Side::left, {{"2001:2::1", "2001:2::9"}}}));  // hosts are not one by one there
+    CHECK_FALSE(is_refused({listed, plan::Side::right, {{"20.0.0.0", "20.0.0.99"}}}));
+    CHECK(is_refused({listed, plan::Side::right, {{"20.0.0.90", "20.0.0.110"}}}));  // of two entries
+}
+
 }  // namespace flow_patterns_test

@@ -88,13 +88,25 @@ TEST_CASE("each line carries the frames as they are on it (R2544-16)") {
     CHECK(octets.frames == 1);
     constexpr double ticks_per_second = 2.6e9;
     constexpr double line_bps = 1e9;
-    const auto fps = [&](std::optional<double> sending, std::optional<double> receiving) {
-        return run::rate_limit({sending, receiving}, octets, ticks_per_second).fps;
+    const auto fps = [&](std::optional<double> sending, std::optional<double> receiving, bool may_overload = false) {
+        return run::rate_limit({sending, receiving}, octets, ticks_per_second, may_overload).fps;
     };
     CHECK(fps(line_bps, std::nullopt) == 1'008'064);  // 10^9 / (8 * 124)
     CHECK(fps(std::nullopt, line_bps) == 1'250'000);  // 10^9 / (8 * 100)
     CHECK(fps(line_bps, line_bps) == 1'008'064);
     CHECK(fps(10 * line_bps, line_bps) == 1'250'000);  // the line behind the DUT is the slower one
+    // An overload on purpose, where the ports are of unlike speed: what the sending line carries.
+    CHECK(fps(10 * line_bps, line_bps, true) == 10'080'645);
+    CHECK(fps(line_bps, 10 * line_bps, true) == 1'008'064);
+    CHECK(fps(std::nullopt, line_bps, true) == 1'250'000);
+    CHECK(fps(line_bps, line_bps, true) == 1'008'064);
+    const run::LineRates unlike{10 * line_bps, line_bps};
+    CHECK_FALSE(run::line_overload(unlike, octets, 1'250'000));
+    const auto overload = run::line_overload(unlike, octets, 2'500'000);
+    REQUIRE(overload);
+    CHECK(overload->needed_bps == doctest::Approx(2 * line_bps));
+    CHECK(overload->line_bps == line_bps);
+    CHECK_FALSE(run::line_overload({10 * line_bps, std::nullopt}, octets, 2'500'000));
 }
 
 TEST_CASE("of a mix as many octets count as its period has on each link") {

@@ -122,6 +122,9 @@ const std::vector<Case> cases{
     {"copies that come to the port that sent them are copies",
      [](auto& r) { reverse(r).returned_frames = 10'001; }, Verdict::invalid, {"mirrored"}},
     {"a few of them are none too many", [](auto& r) { reverse(r).returned_frames = 10'000; }, Verdict::pass, {}},
+    {"a load that the receiving line does not carry says why frames were lost",
+     [](auto& r) { forward(r).overload = {.needed_bps = 2e9, .line_bps = 1e9}; lose(forward(r), frames / 2); },
+      Verdict::fail, {"loss", "line_overload"}},
     {"duplicates and disorder alone are no loss",
      [](auto& r) { forward(r).duplicated_frames = forward(r).reordered_frames = 99; }, Verdict::pass, {}},
     // R2544-39
@@ -579,6 +582,28 @@ TEST_CASE("a trial that was stopped early has failed, by the loss that the whole
         CHECK(r.verdict == Verdict::invalid);
         CHECK(codes_of(r) == Codes{"offered_load"});
     }
+}
+
+TEST_CASE("an overload of the receiving line is a note unless the trial failed, with the rates of both") {
+    auto r = clean();
+    forward(r).overload = {.needed_bps = 2.5e9, .line_bps = 1e9};
+    r.limits.loss_ratio = 0.5;
+    lose(forward(r), frames * 6 / 10);
+    tally::judge(r);
+    CHECK(r.verdict == Verdict::pass);
+    REQUIRE(r.notes.size() == 1);
+    CHECK(r.notes[0].code == "line_overload");
+    CHECK(r.notes[0].text ==
+          "forward: 2.5 Gbit/s were offered to a link of 1 Gbit/s, that of the tester's right port, so in the long run at "
+          "least 60 % of the frames are lost, however fast the DUT is");
+    r.limits.loss_ratio = 0;
+    tally::judge(r);
+    CHECK(r.verdict == Verdict::fail);
+    CHECK(r.notes.empty());
+    // More arrived than the line carries: what is stated of it is wrong.
+    lose(forward(r), 1);
+    tally::judge(r);
+    CHECK(r.reasons.back().text.find("its line rate is not as stated") != std::string::npos);
 }
 
 }  // namespace verdict_test

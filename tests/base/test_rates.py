@@ -55,6 +55,15 @@ def test_a_share_of_unlike_lines_is_of_the_slower_one() -> None:
     assert in_frames("1Gbit/s", line, where="x") == 1_488_095
 
 
+def test_a_share_for_each_direction_is_of_the_port_that_sends_it() -> None:
+    """RFC 2544, 26.3: 100 % is the maximum rate on the input media."""
+    line = line_of(make_plan("gateway-v4").streams(64, BOTH), {"left": 10e9, "right": 1e9})
+    assert pair_in_frames("100%/100%", line, where="x") == (14_880_952, 1_488_095)
+    assert pair_in_frames("10%/5Mbit/s", line, where="x") == (1_488_095, 7_440)
+    alone = line_of(make_plan("gateway-v6").streams(84, ("forward",)), {"left": 10e9, "right": 1e9})
+    assert in_frames("100%", alone, where="x") == 12_019_230
+
+
 def test_below_a_frame_a_second_nothing_is_rounded_down_to_none() -> None:
     assert in_frames("100bit/s", ANY_LINE, where="x") == pytest.approx(100 / 672)
 

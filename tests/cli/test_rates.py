@@ -14,6 +14,7 @@ import pytest
 from evenhand.run import read_run
 from tests.cli.running import Ended
 from tests.run.campaign.small_campaign import write_campaign
+from tests.trial.test_contract_golden import validator
 
 Run = Callable[..., Ended]
 Play = Callable[[str], Path]
@@ -56,6 +57,62 @@ def test_a_trial_at_a_share_of_the_line(
     assert f"at {fps:,} fps per direction (50 % of the line rate, 500 Mbit/s on the line)" in ended.out
     document = json.loads(evenhand("trial", line, *TRIAL, *given, "--json").out)
     assert document["trial"]["intended_fps"] == fps
+
+
+@pytest.fixture
+def unlike(testbed: Path) -> Path:
+    """10 Gbps on the left, 1 Gbps on the right."""
+    text = testbed.read_text()
+    for side, rate in (("left", "10Gbps"), ("right", "1Gbps")):
+        text = text.replace(f"[{side}]\n", f'[{side}]\nline_rate = "{rate}"\n')
+    testbed.write_text(text)
+    return testbed
+
+
+def test_of_unlike_ports_a_share_is_of_the_one_that_sends(
+    evenhand: Run, engine_playing: Play, unlike: Path, tmp_path: Path
+) -> None:
+    engine_playing("simulated-640000000")
+    ended = evenhand("trial", unlike, *TRIAL, "--rate", "10%", "--run", "a.evenhand")
+    assert ended.code == 0, ended.err
+    told = " ".join(ended.out.split())
+    assert "at 1,488,095 fps forward (10 % of left's line rate)" in told
+    assert "and 148,809 fps reverse (10 % of right's line rate)" in told
+    assert "Line rates: 10 Gbps left, 1 Gbps right" in told
+    document = json.loads(evenhand("trial", unlike, *TRIAL, "--rate", "10%", "--json").out)
+    assert document["line_rates"] == {"left_bps": 1e10, "right_bps": 1e9}
+    validator("result").validate(document)
+    one_way = evenhand("trial", unlike, *TRIAL, "--rate", "2Gbit/s", "--direction", "forward").out
+    assert "at 2,976,190 fps per direction (20 % of left's line rate, 2 Gbit/s on the line)" in one_way
+    (search,) = read_run(tmp_path / "a.evenhand").searches
+    assert search.trials[0].result.directions["reverse"].intended_fps == 148_809
+
+
+def test_a_load_may_overload_the_port_that_receives_and_never_the_one_that_sends(
+    evenhand: Run, engine_playing: Play, unlike: Path
+) -> None:
+    engine_playing("simulated-640000000")
+    assert evenhand("trial", unlike, *TRIAL, "--rate", "14.8Mfps/1Mfps").code == 0
+    for rate, direction in (("2Mfps", "reverse"), ("15Mfps", "forward"), ("2Mfps", "both")):
+        ended = evenhand("trial", unlike, *TRIAL, "--rate", rate, "--direction", direction)
+        assert (ended.code, ended.error.code) == (2, "rig.above-line-rate")
+    ended = evenhand("trial", unlike, *TRIAL, "--rate", "14Mfps/2Mfps")
+    assert (ended.code, ended.error.code) == (2, "rig.above-line-rate")
+
+
+def test_a_search_begins_at_what_the_slower_line_of_a_direction_carries(
+    evenhand: Run, engine_playing: Play, unlike: Path
+) -> None:
+    engine_playing("simulated-640000000")
+    ended = evenhand("throughput", unlike, *SEARCH, "--direction", "forward", "--json")
+    assert ended.code == 0, ended.err
+    document = json.loads(ended.out)
+    assert document["throughput_fps_per_direction"] == 1_488_095
+    told = " ".join(evenhand("throughput", unlike, *SEARCH).out.split())
+    assert "theoretical limit 1,488,095 fps per direction (10 Gbps left, 1 Gbps right)" in told
+    burst = evenhand("burst", unlike, "--burst", "16", "--rate", "50%", "--waits", "short", "--json")
+    assert burst.code == 0, burst.err
+    assert json.loads(burst.out)["goal"]["rate_fps_per_direction"] == 744_047
 
 
 def test_a_share_of_no_line_is_refused_before_anything_is_sent(

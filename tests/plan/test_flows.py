@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from evenhand.plan import (
     AddressPlan,
     Flow,
+    SideCounts,
     check_flow_directions,
     flows_in,
     has_limits,
@@ -22,7 +24,9 @@ from evenhand.plan import (
     mix_lines,
     mix_request,
     parse_imix,
+    with_routes,
 )
+from evenhand.plan.flow_hosts import FlowPrefixes
 from evenhand.plan.flows import DSCP_NAMES, flow_cycle
 from tests.errors import raises
 
@@ -240,6 +244,16 @@ def test_ipv6_flows_have_labels() -> None:
         ([{"name": "a", "left": "198.18.255.254-198.19.0.5"}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "left": ["198.18.0.1", "2001:2::1"]}], "plan.flow-hosts", "flow.left"),
         ([{"name": "a", "right": 5}], "plan.not-a-field-pattern", "flow.right"),
+        ([{"name": "a", "right": "198.18.5.0/24"}], "plan.flow-hosts", "flow.right"),
+        ([{"name": "a", "right": ["198.19.5.0/24", "2001:2::/64"]}], "plan.mixed-versions", "flow.right"),
+        ([{"name": "a", "right": ["198.19.5.0/24", "198.19.5.7"]}], "plan.prefixes-overlap", "flow.right"),
+        ([{"name": "a", "right": "198.19.5.1/24"}], "plan.not-a-prefix", "flow.right"),
+        ([{"name": "a", "right": ["198.19.5.0/24", 7]}], "plan.flow-hosts", "flow.right"),
+        (
+            [{"name": "a", "right": "198.19.5.0/30", "dscp": "0-2", "lock-step": ["right", "dscp"]}],
+            "plan.lock-step",
+            "flow.lock-step",
+        ),
         ([{"name": "a", "lock-step": ["dscp", "left"]}], "plan.lock-step", "flow.lock-step"),
         ([{"name": "a", "lock-step": ["colour"]}], "plan.lock-step", "flow.lock-step"),
         ([{"name": "a", "dscp": [1, 2], "lock-step": ["dscp"]}], "plan.lock-step", "flow.lock-step"),
@@ -316,6 +330,67 @@ def test_a_flow_can_have_hosts_of_its_own(is_v4: bool) -> None:
     )
     assert found["left_host"] == {"first": one, "count": 3, "step": 256, "mode": "increment"}
     assert found["right_host"] == {"values": [other], "mode": "pseudorandom"}
+
+
+PREFIXES: dict[int, tuple[list[str], str, int, str]] = {
+    4: (["198.18.9.0/24", "198.18.5.7", "198.18.0.0/30"], "198.18.5.0/24", 256 + 1 + 3, "198.18.0.1"),
+    6: (["2001:2::5:0:0/96", "2001:2::7"], "2001:2::/66", (1 << 32) + 1, "2001:2::7"),
+}
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_flow_can_have_all_hosts_of_prefixes(version: int) -> None:
+    """Those of them that are hosts of the side: 198.18.0.0 is none."""
+    written, single, count, first = PREFIXES[version]
+    plan = own(
+        {"name": "a", "left": written, "dscp": 1},
+        {"name": "b", "left": single},
+        sides=V4 if version == 4 else V6,
+    )
+    one, other = (flow.left for flow in plan.flows)
+    assert isinstance(one, FlowPrefixes)
+    assert isinstance(other, FlowPrefixes)
+    assert (one.hosts.address_count, one.hosts.entry_count) == (count, len(written))
+    assert str(one.hosts.first_address) == first
+    asked = mix_request(plan, 84)["mix"]
+    schema = json.loads((CONTRACT / "request.schema.json").read_text())
+    jsonschema.validate(asked, {"$ref": "#/$defs/mix", "$defs": schema["$defs"]})
+    listed = asked["classes"][0]["left_host"]["list"]
+    assert Path(listed["path"]).read_bytes() == one.hosts.entries
+    assert plan.to_document()["flows"][0]["left_host"]["prefixes"] == [str(each) for each in one.networks]
+    assert f"left hosts {single}" in plan.flows[1].words
+    assert plan.has_files
+    assert plan.one_pair().flows[0].left is None
+    assert not plan.one_pair().has_files
+
+
+@pytest.mark.parametrize("choose", ["entry", "host"])
+def test_a_prefix_of_a_flow_has_a_part_of_each_of_the_sides_prefixes(choose: str) -> None:
+    sides = {
+        "left": V4["left"],
+        "right": {
+            "dut": "10.0.1.1/24",
+            "gateway": "10.0.1.2",
+            "hosts": ["198.19.0.0/24", "198.19.1.0/25", "198.19.4.0/24", "198.19.8.0/24"],
+            "choose": choose,
+        },
+    }
+    plan = own({"name": "a", "right": ["198.19.0.128/25", "198.19.1.0/24", "198.19.4.0/22"]}, sides=sides)
+    found = plan.flows[0].right
+    assert isinstance(found, FlowPrefixes)
+    assert found.hosts.choose == choose
+    octets = found.hosts.entries
+    ends = [str(IPv4Address(octets[at : at + 4])) for at in range(0, len(octets), 4)]
+    assert ends == [
+        *("198.19.0.128", "198.19.0.254"),
+        *("198.19.1.1", "198.19.1.126"),
+        *("198.19.4.1", "198.19.4.254"),
+    ]
+    # In a series over routes, what is used of them; refused where a prefix has nothing of it.
+    whole = with_routes(plan, SideCounts(1, 4))
+    assert whole.flows == plan.flows
+    with raises("plan.flow-hosts", match="routes"):
+        with_routes(plan, SideCounts(1, 1))
 
 
 def test_fields_in_lock_step_say_so() -> None:

@@ -106,3 +106,15 @@ def test_a_plan_with_a_name_is_kept_as_it_is_sent() -> None:
     kept = kept_plan(as_kept(plan))
     assert kept is not None
     assert kept.streams(84) == plan.streams(84)
+
+
+@BOTH
+def test_flows_with_prefixes_are_kept_by_their_prefixes(version: int) -> None:
+    flow = {"name": "a", "left": "198.18.1.0/24" if version == 4 else "2001:2::400/120"}
+    plan = plan_of(version, flow=[flow, {"name": "b"}])
+    kept = kept_plan(as_kept(plan))
+    assert kept is not None
+    assert kept.flows == plan.flows
+    changed = as_kept(plan)
+    changed["flows"][0]["left_host"]["list"]["digest"] = "0" * 64
+    assert kept_plan(changed) is None

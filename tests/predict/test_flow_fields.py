@@ -194,3 +194,26 @@ def test_flows_that_say_nothing_of_what_is_hashed_change_nothing() -> None:
     plain = predict(plan_of(4), model)
     marked = predict(plan_of(4, {"name": "a", "dscp": "EF", "share": 1}, {"name": "b", "share": 6}), model)
     assert marked.loads("forward") == plain.loads("forward")
+
+
+@MODELS
+@BOTH
+def test_hosts_of_a_flows_prefixes_count_as_they_are_drawn(version: int, model: DeviceModel) -> None:
+    """Each prefix equally often, and each host within it."""
+    small, large = ("198.18.0.4", "198.18.0.8/29") if version == 4 else ("2001:2::4", "2001:2::8/125")
+    left, right = HOSTS[version]
+    sides = {
+        "left": {
+            **SIDES[version]["left"],
+            "hosts": f"{left[0]}-{left[0][:-1]}ff" if version == 6 else "198.18.0.1-198.18.0.254",
+        },
+        "right": {**SIDES[version]["right"], "hosts": f"{right[0]}-{right[-1]}"},
+    }
+    flows = [{"name": "a", "left": [small + ("/32" if version == 4 else "/128"), large]}]
+    plan = make_own_plan({**sides, **PORTS, "flow": flows}, where="edge.toml", name="edge")
+    ports = list(product(SOURCES, DESTINATIONS))
+    of_large = [str(host) for host in ipaddress.ip_network(large)]
+    expected = shares(
+        model, [(1, each([small], right, ports=ports)), (1, each(of_large, right, ports=ports))]
+    )
+    assert predict(plan, model, ("forward",)).loads("forward") == expected

@@ -105,8 +105,8 @@ def test_the_line_carries_both_directions_each_way() -> None:
     plan = gateway_v4()
     bed = read_bed()
     of_two = max_theoretical_fps(G, 68 + 20 + 68)
-    assert bed.max_theoretical_fps(bed.streams(plan, 68)) == of_two
-    assert bed.max_theoretical_fps(bed.streams(plan, 68, ["forward"])) == max_theoretical_fps(G, 68)
+    assert bed.highest_load_fps(bed.streams(plan, 68)) == of_two
+    assert bed.highest_load_fps(bed.streams(plan, 68, ["forward"])) == max_theoretical_fps(G, 68)
     assert line_of(bed.streams(plan, 68), bed.line_rates).most_fps == of_two
     unknown = read_bed(left__line_rate="1Gbps", right__line_rate="1Gbps").streams(plan, 68)
     assert line_of(unknown, {"left": None, "right": None}).most_fps is None
@@ -117,9 +117,9 @@ def test_the_larger_of_what_is_sent_and_what_arrives_fills_the_line() -> None:
     make the same difference."""
     bed = read_bed(left__vlan=[200, 10])
     size = 100
-    found = bed.max_theoretical_fps(bed.streams(translated(10), size))
+    found = bed.highest_load_fps(bed.streams(translated(10), size))
     ends = [stream.ends for stream in bed.streams(translated(10), size)]
     sums = [sum(end[k].mean_octets for end in ends) for k in (0, 1)]
     assert found == max_theoretical_fps(G, max(sums) + 20)
     mixed = bed.streams(mix_versions(gateway_v4(), gateway_v6(), (50, 50)), size)
-    assert bed.max_theoretical_fps(mixed) == max_theoretical_fps(G, 2 * size + 20)
+    assert bed.highest_load_fps(mixed) == max_theoretical_fps(G, 2 * size + 20)

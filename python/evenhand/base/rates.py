@@ -4,13 +4,15 @@ direction. A rate counts frames everywhere else: `in_frames` is where the others
 
 Bits are counted on the wire: a frame's octets with the FCS, 8 octets of preamble and 12 of gap, as in the
 maximum frame rates of RFC 2544, appendix B, and RFC 5180, appendix A, and in the Gbps of FD.io CSIT. So 50 %
-of a line of 10 Gbps is 5 Gbit/s, whatever the frame size.
+of a line of 10 Gbps is 5 Gbit/s, whatever the frame size. A share is of the line of the port that sends: the
+input media of the device (RFC 2544, 26.3).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -32,6 +34,13 @@ class Line:
     """Mean of the frames with their FCS, on the link where they are larger."""
     most_fps: int | None
     """Maximum theoretical frame rate of a direction (R2544-16); None: no port knows its line rate."""
+    of_directions: Mapping[str, Line] = field(default_factory=dict)
+    """The lines of the ports that send each direction, where these are of unlike speed; empty: both are as
+    this one, else this is the slower one."""
+
+    def of(self, direction: str) -> Line:
+        """The line of the port that sends this direction."""
+        return self.of_directions.get(direction, self)
 
     def of_bits(self, rate_bps: Decimal) -> float:
         """Frames per second of so many bits per second on the wire."""
@@ -115,7 +124,10 @@ def pair_in_frames(text: str, line: Line, *, where: str) -> tuple[float, float |
             where=where,
             next_step="Write 1Mfps, or 1Mfps/250kfps for forward and reverse.",
         )
-    forward, reverse = (in_frames(each, line, where=where) for each in pair)
+    forward, reverse = (
+        in_frames(each, line.of(direction), where=where)
+        for each, direction in zip(pair, ("forward", "reverse"), strict=True)
+    )
     return forward, reverse
 
 

@@ -159,7 +159,7 @@ def check(
     if setup is not None:
         warn_about(address_plan)
         if goal.max_fps is not None:
-            limit = setup.testbed.max_theoretical_fps(
+            limit = setup.testbed.highest_load_fps(
                 setup.testbed.streams(address_plan, size, read_directions(direction))
             )
             check_rate(goal.max_fps, limit, line_rate_bps=None, frame_size=size, where="--maximum-rate")

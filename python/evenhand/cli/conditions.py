@@ -38,7 +38,7 @@ from evenhand.spec.common_options import (
 from evenhand.spec.plan import DirectionOption, PlanOptions, read_directions
 from evenhand.spec.rates import RatesOptions
 from evenhand.spec.request import read_conditions, written_in
-from evenhand.trial import CaptureFile, capture_file
+from evenhand.trial import CaptureFile, DirectionRates, capture_file
 
 CaptureOption = Annotated[
     Path | None,
@@ -155,13 +155,22 @@ class Given:
         sent = Conditions(plan=self.plan, frame_size=frame_size, directions=self.directions)
         return OpenTestbed(setup=setup, engine=self.options.engine).line(sent, texts)
 
-    def check_rate(self, setup: Setup, rate_fps: float, sizes: Iterable[FrameSize], *, where: str) -> None:
-        """RequestError if the rate is above what the testbed's line rate lets through of any of these
-        frames."""
+    def check_rate(
+        self,
+        setup: Setup,
+        rate_fps: float,
+        sizes: Iterable[FrameSize],
+        *,
+        rates: DirectionRates | None,
+        where: str,
+    ) -> None:
+        """RequestError if the rate is above what the testbed's line rates let out of any of these frames."""
         for size in sizes:
             check_rate(
                 rate_fps,
-                setup.testbed.max_theoretical_fps(setup.testbed.streams(self.plan, size, self.directions)),
+                setup.testbed.highest_load_fps(
+                    setup.testbed.streams(self.plan, size, self.directions), rates
+                ),
                 line_rate_bps=None,
                 frame_size=size,
                 where=where,

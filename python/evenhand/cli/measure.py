@@ -356,7 +356,8 @@ def _measure(verb: _Verb) -> int:
     goals_at = {share: read(part, sizes[0]).goal for share, part in verb.loads().items()}
     for size, each in goals.items():
         if not math.isinf(load_fps := getattr(each, procedure.load)):
-            given.check_rate(setup, load_fps, [size], where=procedure.load_option.where)
+            rates = requests[size].conditions["rates"]
+            given.check_rate(setup, load_fps, [size], rates=rates, where=procedure.load_option.where)
     _check_one_ratio([each.conditions["rates"] for each in requests.values()])
     goal, asked = goals[sizes[0]], requests[sizes[0]].conditions
     check_conditions(asked)

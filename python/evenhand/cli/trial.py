@@ -26,8 +26,8 @@ from evenhand.trial import Load
 
 EXAMPLE = "Example: evenhand trial lab.toml --rate 500kfps --duration 10s"
 RATE_HELP = (
-    "Intended load per direction: frames (500kfps), a share of the line rate (50%), or bits on the line with"
-    " preamble and gap (2.5Gbit/s). 1Mfps/250kfps: forward and reverse."
+    "Intended load per direction: frames (500kfps), a share of the sending port's line rate (50%), or bits on"
+    " the line with preamble and gap (2.5Gbit/s). 1Mfps/250kfps: forward and reverse."
 )
 
 
@@ -67,7 +67,7 @@ def trial(
         seed=conditions.seed,
     )
     check_conditions(asked)
-    given.check_rate(setup, rate_fps, [size], where="--rate")
+    given.check_rate(setup, rate_fps, [size], rates=rates, where="--rate")
     load = Load(rate_fps=rate_fps, duration_s=duration_s)
     expected = expected_of_trial(load, asked["waits"].total_s, learning_s=given.learning_s)
     with given.open("trial", setup, [note], expected=expected) as (bed, store, _):

@@ -29,7 +29,7 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.line import line_of
+from evenhand.plan.line import line_of, unlike_line_rates
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import (
     AddressPlan,
@@ -194,6 +194,7 @@ __all__ = [
     "sending_side",
     "show_ports",
     "theoretical_fps",
+    "unlike_line_rates",
     "whole_octets",
     "with_routes",
 ]

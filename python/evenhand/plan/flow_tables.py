@@ -14,10 +14,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from evenhand.base.errors import PlanError, RequestError
 from evenhand.base.units import parse_rate, parse_ratio
 from evenhand.base.validation.checked_file import RefusedError, refusing
-from evenhand.plan.field_pattern import FieldGrammar, FieldPattern, whole_number
-from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, FlowHosts, make_flows
+from evenhand.plan.field_pattern import LONGEST_LIST, FieldGrammar, FieldPattern, whole_number
+from evenhand.plan.flow_hosts import FlowHosts, FlowPrefixes, flow_prefixes
+from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, make_flows
 from evenhand.plan.host_list import Hosts
-from evenhand.plan.ranges import IpVersion
+from evenhand.plan.own_side import networks_of
+from evenhand.plan.ranges import IpVersion, Network
 from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 
 MOST_FLOW_HOSTS = 65_536
@@ -56,7 +58,27 @@ def _parsed(grammar: FieldGrammar) -> Any:
     return PlainValidator(parse)
 
 
-def _hosts(value: Any) -> Any:
+def _hosts(value: Any) -> FlowHosts | tuple[Network, ...]:
+    """Addresses; or prefixes, if any of the texts is one."""
+    texts = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(text, str) and "/" in text for text in texts):
+        with refusing():
+            return tuple(_prefixes(texts))
+    return _addresses(value)
+
+
+def _prefixes(texts: Sequence[Any]) -> list[Network]:
+    wrong = next((text for text in texts if not isinstance(text, str)), None)
+    if wrong is not None or len(texts) > LONGEST_LIST:
+        raise PlanError(
+            f"{wrong!r} is not a prefix" if wrong is not None else f"{len(texts):,} prefixes",
+            code="plan.flow-hosts",
+            next_step=f'Give at most {LONGEST_LIST:,} prefixes or addresses, such as "198.18.5.0/24".',
+        )
+    return networks_of(texts, where="")
+
+
+def _addresses(value: Any) -> FlowHosts:
     versions: set[IpVersion] = set()
 
     def read(each: Any) -> int | None:
@@ -131,6 +153,7 @@ _PRIORITY = _grammar("vlan-priority", 0, 7, "a VLAN priority", "0-7")
 _VLAN = _grammar("vlan", 1, 4094, "a VLAN", "100-199")
 _PORT = _grammar("source-port", 1, 65535, "a UDP port", "5060-5099")
 FieldValue = int | FieldPattern
+AskedHosts = FlowHosts | tuple[Network, ...]
 
 
 class FlowTable(BaseModel):
@@ -154,8 +177,8 @@ class FlowTable(BaseModel):
     vlan: Annotated[FieldValue, _parsed(_VLAN)] = 0
     source_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
     destination_port: Annotated[FieldValue | None, _parsed(_PORT)] = None
-    left: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None
-    right: Annotated[FlowHosts | None, PlainValidator(_hosts)] = None
+    left: Annotated[AskedHosts | None, PlainValidator(_hosts)] = None
+    right: Annotated[AskedHosts | None, PlainValidator(_hosts)] = None
     lock_step: Annotated[tuple[str, ...], Field(strict=False)] = ()
     frame_size: Annotated[int, Field(ge=64, le=9216)] | None = None
     loss_at_most: Annotated[float, Field(ge=0, lt=1), BeforeValidator(_loss)] | None = None
@@ -183,7 +206,11 @@ class FlowTable(BaseModel):
         sides: dict[str, Any] = {side: self._hosts_of(side, ranges[side], said[side]) for side in SIDES}
         return Flow(share=1, **(said | sides))
 
-    def _hosts_of(self, side: SideName, of_side: Hosts, asked: FlowHosts | None) -> FlowHosts | None:
+    def _hosts_of(
+        self, side: SideName, of_side: Hosts, asked: AskedHosts | None
+    ) -> FlowHosts | FlowPrefixes | None:
+        if isinstance(asked, tuple):
+            return flow_prefixes(self.name, side, asked, of_side)
         if asked is not None and (outside := asked.first_outside(of_side)) is not None:
             raise PlanError(
                 f"{outside} of the flow {self.name!r} is not a host of the {side} side",

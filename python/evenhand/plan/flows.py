@@ -4,7 +4,6 @@ repeats, so that all shares are exact, and so that the receiver knows the flow o
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -16,9 +15,10 @@ from typing import Any
 from evenhand.base.errors import PlanError
 from evenhand.base.units import format_ratio
 from evenhand.plan.field_pattern import FieldPattern
+from evenhand.plan.flow_hosts import FlowHosts, FlowPrefixes, fit_hosts
 from evenhand.plan.host_list import Hosts
-from evenhand.plan.ranges import Address, IpVersion
-from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideCounts, SideName
+from evenhand.plan.ranges import IpVersion
+from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
 from evenhand.plan.transport import Transport
 
@@ -53,39 +53,6 @@ LOCK_STEP_FIELDS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FlowHosts:
-    """Hosts of one side that the frames of a flow have, in both directions."""
-
-    pattern: FieldPattern
-    """The addresses, as numbers."""
-    version: IpVersion
-
-    @property
-    def words(self) -> str:
-        """As addresses."""
-        return self.pattern.words(self._text)
-
-    def to_document(self) -> dict[str, Any]:
-        """As the engine reads it, with addresses as text."""
-        found = self.pattern.to_document()
-        if self.pattern.values:
-            return {**found, "values": [self._text(value) for value in self.pattern.values]}
-        return {**found, "first": self._text(self.pattern.first)}
-
-    def first_outside(self, host_range: Hosts) -> str | None:
-        """The first of them that is none of these hosts; None if all are."""
-        outside = (value for value in self.pattern.all_values if self._address(value) not in host_range)
-        found = next(outside, None)
-        return None if found is None else self._text(found)
-
-    def _address(self, value: int) -> Address:
-        return (ipaddress.IPv4Address if self.version == 4 else ipaddress.IPv6Address)(value)
-
-    def _text(self, value: int) -> str:
-        return str(self._address(value))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """One of the flows of a plan; what it does not say of its frames, the plan does."""
 
@@ -103,9 +70,9 @@ class Flow:
     """The VLAN in the innermost tag of the side that sends; 0: that of the side."""
     source_port: int | FieldPattern | None = None
     destination_port: int | FieldPattern | None = None
-    left: FlowHosts | None = None
+    left: FlowHosts | FlowPrefixes | None = None
     """Hosts of the left side; None: those of the plan."""
-    right: FlowHosts | None = None
+    right: FlowHosts | FlowPrefixes | None = None
     lock_step: tuple[str, ...] = ()
     """Those of `LOCK_STEP_FIELDS` whose values go together: the first of each, the second of each. All others
     are independent of each other."""
@@ -144,7 +111,7 @@ class Flow:
         direction = {} if self.direction is None else {"direction": self.direction}
         return {"name": self.name, "share": self.share, **direction, **kept, **hosts}
 
-    def _document_of(self, key: str, pattern: FieldPattern | FlowHosts) -> dict[str, Any]:
+    def _document_of(self, key: str, pattern: FieldPattern | FlowHosts | FlowPrefixes) -> dict[str, Any]:
         in_lock_step = {"lock_step": True} if key.replace("_", "-") in self.lock_step else {}
         return {**pattern.to_document(), **in_lock_step}
 
@@ -180,8 +147,8 @@ class Flow:
         return self.name + (f" ({', '.join(parts)})" if parts else "")
 
 
-def _words_of(value: int | FieldPattern | FlowHosts) -> str:
-    if isinstance(value, FlowHosts):
+def _words_of(value: int | FieldPattern | FlowHosts | FlowPrefixes) -> str:
+    if isinstance(value, FlowHosts | FlowPrefixes):
         return value.words
     return value.words() if isinstance(value, FieldPattern) else str(value)
 
@@ -243,6 +210,8 @@ def flow_classes(flows: Sequence[Flow], frame_size: int) -> dict[str, Any]:
         said = flow.to_document()
         del said["share"]
         said.pop("direction", None)
+        prefixes = ((side, getattr(flow, side)) for side in SIDES)
+        said |= {f"{side}_host": of.to_request() for side, of in prefixes if isinstance(of, FlowPrefixes)}
         classes.append({**said, "frame_size": frame_size if flow.frame_size is None else flow.frame_size})
     return {"classes": classes, "cycle": list(cycle_of(flows))}
 
@@ -262,6 +231,25 @@ def _flow_line(flows: Sequence[Flow], which: str) -> str:
     period = sum(flow.share for flow in flows)
     parts = "; ".join(f"{flow.share} of {flow.words}" for flow in flows)
     return f"Flows: of every {period} frames {which}, {parts}."
+
+
+def fit_flows(flows: Sequence[Flow], ranges: Mapping[SideName, Hosts]) -> tuple[Flow, ...]:
+    """The flows of a plan of which only some hosts are used.
+
+    Args:
+        ranges: The hosts of each side that are used. With a single one, a flow has that one.
+
+    Raises:
+        PlanError: A flow has hosts that are not used.
+    """
+    return tuple(_fit(flow, ranges) if flow.left or flow.right else flow for flow in flows)
+
+
+def _fit(flow: Flow, ranges: Mapping[SideName, Hosts]) -> Flow:
+    left, right = (fit_hosts(flow.name, side, getattr(flow, side), ranges[side]) for side in SIDES)
+    fitted = replace(flow, left=left, right=right)
+    lock_step = tuple(key for key in flow.lock_step if fitted.pattern(key) is not None)
+    return replace(fitted, lock_step=lock_step if len(lock_step) > 1 else ())
 
 
 def has_limits(flows: Sequence[Flow]) -> bool:
@@ -349,7 +337,7 @@ def _check_lock_step(flow: Flow) -> None:
                 f"the flow {flow.name!r} has no several values of {key} to be in lock-step",
                 code="plan.lock-step",
                 where="flow.lock-step",
-                next_step=f"Give {key} a list or a range, or omit it here.",
+                next_step=f"Give {key} a list or a range of single values, or omit it here.",
             )
         shapes[key] = pattern.shape
     if len(set(shapes.values())) > 1 or len(flow.lock_step) == 1:
@@ -360,40 +348,3 @@ def _check_lock_step(flow: Flow) -> None:
             where="flow.lock-step",
             next_step="Name at least two fields with as many values, chosen in the same way.",
         )
-
-
-def fit_flows(
-    flows: Sequence[Flow], ranges: Mapping[SideName, Hosts], counts: SideCounts
-) -> tuple[Flow, ...]:
-    """The flows of a plan of which only some hosts are used.
-
-    Args:
-        ranges: The hosts of each side that are used.
-        counts: How many were asked for. With one host, a flow has that one.
-
-    Raises:
-        PlanError: A flow has hosts that are not used.
-    """
-    return tuple(_fit(flow, ranges, counts) if flow.left or flow.right else flow for flow in flows)
-
-
-def _fit(flow: Flow, ranges: Mapping[SideName, Hosts], counts: SideCounts) -> Flow:
-    left, right = (_fit_hosts(flow, side, ranges[side], counts) for side in SIDES)
-    fitted = replace(flow, left=left, right=right)
-    lock_step = tuple(key for key in flow.lock_step if fitted.pattern(key) is not None)
-    return replace(fitted, lock_step=lock_step if len(lock_step) > 1 else ())
-
-
-def _fit_hosts(flow: Flow, side: SideName, host_range: Hosts, counts: SideCounts) -> FlowHosts | None:
-    hosts = flow.left if side == "left" else flow.right
-    if hosts is None or counts.of(side) == 1:
-        return None
-    if hosts.first_outside(host_range) is None:
-        return hosts
-    raise PlanError(
-        f"the flow {flow.name!r} has hosts that are not among the first {counts.of(side):,} of the {side}"
-        " side",
-        code="plan.flow-hosts",
-        where="hosts",
-        next_step="Omit it, use 1 for a single address pair, or let the flow have other hosts.",
-    )

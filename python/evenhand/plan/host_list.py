@@ -8,6 +8,7 @@ import atexit
 import ipaddress
 import os
 import tempfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from evenhand.base.errors import PlanError
 from evenhand.base.folders import temporary_folder
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan.prefixes import WIDTH, Addresses, PrefixSet, last_addresses, unpacked
-from evenhand.plan.ranges import Address, HostRange, IpVersion, Mode
+from evenhand.plan.ranges import Address, HostRange, IpVersion, Mode, Network
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,6 +145,22 @@ class HostList:
                 above = middle
         return below > 0 and address.packed <= self.entries[below * step - step // 2 : below * step]
 
+    def entries_within(self, network: Network) -> bytes:
+        """What the entries have of this network, in their form; empty if they have nothing of it."""
+        octets = WIDTH[self.version] // 8
+        first, last = network.network_address.packed, network.broadcast_address.packed
+        if len(first) != octets:
+            return b""
+        numbers = range(self.entry_count)
+        at = 2 * octets
+        begin = bisect_left(numbers, first, key=lambda n: self.entries[n * at + octets : n * at + at])
+        end = bisect_right(numbers, last, key=lambda n: self.entries[n * at : n * at + octets])
+        part = bytearray(self.entries[begin * at : end * at])
+        if part:
+            part[:octets] = max(bytes(part[:octets]), first)
+            part[-octets:] = min(bytes(part[-octets:]), last)
+        return bytes(part)
+
     @property
     def first_address(self) -> Address:
         return ipaddress.ip_address(self.entries[: WIDTH[self.version] // 8])
@@ -217,6 +234,19 @@ def single_host(address: Address, mode: Mode = "pseudorandom") -> HostRange:
         count=1,
         mode=mode,
     )
+
+
+def listed(hosts: Hosts) -> HostList:
+    """The same hosts as a list of ranges: of a range without networks one, or one for each host if they are
+    further apart than by 1."""
+    if isinstance(hosts, HostList):
+        return hosts
+    version = hosts.ip_version
+    first, last = int(hosts.first_address), int(hosts.last_address)
+    step = 1 << 8 * (WIDTH[version] // 8 - 2 - hosts.offset)
+    starts = range(first, last + 1, step)
+    ranges = [(first, last)] if step == 1 else [(each, each) for each in starts]
+    return hosts_of_ranges(ranges, version, choose="entry", mode="pseudorandom")
 
 
 def hosts_of_prefixes(

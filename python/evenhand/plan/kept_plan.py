@@ -78,5 +78,7 @@ def _flow_table(document: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping) and value.get("lock_step"):
             lock_step.append(name)
             value = {part: each for part, each in value.items() if part != "lock_step"}
+        if isinstance(value, Mapping) and "prefixes" in value:
+            value = value["prefixes"]
         table[name] = value
     return {**table, "lock-step": lock_step}

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
+from evenhand.plan.flow_hosts import FlowPrefixes
 from evenhand.plan.flows import Flow, fit_flows, flow_octets, flows_in
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.imix import FrameSize, Imix
@@ -143,6 +144,14 @@ class AddressPlan:
     def is_direct(self) -> bool:
         """Whether hosts are on a link; of a plan file's plan, be it on one side."""
         return self.left.is_direct or self.right.is_direct
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the engine reads hosts from a file that this process writes: those of many prefixes."""
+        of_flows = (hosts for flow in self.flows for hosts in (flow.left, flow.right))
+        return any(isinstance(side.host_range, HostList) for side in self.sides) or any(
+            isinstance(hosts, FlowPrefixes) for hosts in of_flows
+        )
 
     @property
     def is_translated(self) -> bool:
@@ -357,7 +366,7 @@ class AddressPlan:
             )
 
         left, right = side(self.left, self.right), side(self.right, self.left)
-        flows = fit_flows(self.flows, {"left": left.host_range, "right": right.host_range}, host_counts)
+        flows = fit_flows(self.flows, {"left": left.host_range, "right": right.host_range})
         return replace(self, left=left, right=right, flows=flows)
 
     def one_pair(self) -> AddressPlan:

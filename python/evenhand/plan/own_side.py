@@ -174,16 +174,24 @@ def _generated(name: SideName, version: IpVersion, given: OwnHosts, links: Seque
         raise
 
 
-def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
-    """The set of a list of prefixes; an address is one of its own."""
+def networks_of(texts: Sequence[str], *, where: str) -> list[Network]:
+    """Prefixes, ascending; an address is one of its own.
+
+    Args:
+        where: The key, for errors.
+
+    Raises:
+        RequestError: A text is none of both.
+        PlanError: They are of two IP versions, or overlap.
+    """
     found: list[Network] = []
     for text in texts:
-        found.append(_network(name, text))
+        found.append(_network(where, text))
         if found[-1].version != found[0].version:
             raise PlanError(
                 f"{found[0]} and {found[-1]} are of different IP versions",
                 code="plan.mixed-versions",
-                where=f"{name}.hosts",
+                where=where,
                 next_step="Write a plan file for each IP version.",
             )
     found.sort(key=lambda each: (int(each.network_address), each.prefixlen))
@@ -192,9 +200,15 @@ def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
             raise PlanError(
                 f"{one} overlaps {other}",
                 code="plan.prefixes-overlap",
-                where=f"{name}.hosts",
+                where=where,
                 next_step="Remove one of them.",
             )
+    return found
+
+
+def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
+    """The set of a list of prefixes."""
+    found = networks_of(texts, where=f"{name}.hosts")
     version: IpVersion = 4 if found[0].version == 4 else 6
     return pack_prefixes(
         "the plan file's list" if len(texts) > 1 else texts[0],
@@ -204,7 +218,7 @@ def _listed(name: SideName, texts: Sequence[str]) -> PrefixSet:
     )
 
 
-def _network(name: SideName, text: str) -> Network:
+def _network(where: str, text: str) -> Network:
     try:
         return ipaddress.ip_network(text.strip())
     except ValueError:
@@ -215,7 +229,7 @@ def _network(name: SideName, text: str) -> Network:
     except ValueError:
         meant = "Write a prefix such as 198.18.0.0/24, an address, or a range such as 198.18.0.1-198.18.0.9."
         what = f"{text!r} is not a prefix"
-    raise RequestError(what, code="plan.not-a-prefix", where=f"{name}.hosts", next_step=meant)
+    raise RequestError(what, code="plan.not-a-prefix", where=where, next_step=meant)
 
 
 def _one_range(name: SideName, version: IpVersion, given: OwnHosts) -> tuple[Hosts, tuple[Network, ...]]:
@@ -228,7 +242,7 @@ def _one_range(name: SideName, version: IpVersion, given: OwnHosts) -> tuple[Hos
         ranges = [(int(first), int(last))]
         routes: tuple[Network, ...] = (_cover(first, last),)
     else:
-        network = _network(name, text)
+        network = _network(f"{name}.hosts", text)
         _check_version(name, version, network.version)
         routes = (network,)
         ranges = [_hosts_of(network)]

@@ -122,12 +122,16 @@ def on_one_line(streams: Sequence[Stream], *, one_armed: bool = True) -> tuple[S
     return tuple(replace(stream, shares_line=one_armed) for stream in streams)
 
 
-def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None]) -> int | None:
+def theoretical_fps(
+    streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None], *, may_overload: bool = False
+) -> int | None:
     """Maximum theoretical frame rate per direction: no line carries more of these frames, neither as they are
     sent nor as they arrive. The slowest line decides.
 
     Args:
         line_rates_bps: Line rates by side; None where it is not known, so that this line limits nothing.
+        may_overload: A receiving line that is slower than the sending one limits nothing: an overload on
+            purpose.
 
     Returns:
         None if no line rate is known.
@@ -138,6 +142,9 @@ def theoretical_fps(streams: Sequence[Stream], line_rates_bps: Mapping[SideName,
     for stream in streams:
         sent, arrives = stream.ends
         octets[stream.direction, sent.side] += stream.share * sent.mean_octets
+        rates_bps = [line_rates_bps.get(frames.side) for frames in stream.ends]
+        if may_overload and None not in rates_bps and rates_bps[1] < rates_bps[0]:  # type: ignore[operator]
+            continue
         # The engine refuses a load that the receiving line would not carry with the tags of the sending one
         # (`Tester::check_rate`), also where the DUT takes some of them away.
         taken = max(0, sent.tag_octets - arrives.tag_octets)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.base.errors import PlanError
 from evenhand.base.lazy_import import lazy_import
+from evenhand.plan.flows import fit_flows
 from evenhand.plan.host_list import HostList
 from evenhand.plan.model import AddressPlan
 from evenhand.plan.sides import PlanSide, SideCounts
@@ -39,7 +40,7 @@ def with_routes(plan: AddressPlan, counts: SideCounts | int) -> AddressPlan:
         counts: A single number is that of the sides with several prefixes.
 
     Raises:
-        PlanError: There are not so many, or no list of prefixes at all.
+        PlanError: There are not so many, or no list of prefixes at all; or a flow has hosts of none of them.
     """
     most = routes_of(plan)
     if most is None:
@@ -60,7 +61,8 @@ def with_routes(plan: AddressPlan, counts: SideCounts | int) -> AddressPlan:
                 next_step="Use fewer, or give the plan file more prefixes.",
             )
     left, right = (_fewer(side, count) for side, count in zip(plan.sides, counts, strict=True))
-    return replace(plan, left=left, right=right)
+    flows = fit_flows(plan.flows, {"left": left.host_range, "right": right.host_range})
+    return replace(plan, left=left, right=right, flows=flows)
 
 
 def _is_listed(side: PlanSide) -> bool:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan import Direction, FieldPattern, Flow, Mode, sending_side
+from evenhand.plan.flow_hosts import FlowPrefixes
+from evenhand.plan.host_list import HostList
 from evenhand.plan.prefixes import WIDTH
 from evenhand.plan.ranges import IpVersion
 from evenhand.predict.transform import WORD_BITS, Counts, contributions, walsh_hadamard
@@ -72,6 +74,11 @@ class FlowPatterns:
             return None
         value = getattr(self.flow, self._key(role).replace("-", "_"))
         return FieldPattern(first=value) if isinstance(value, int) else self.flow.pattern(self._key(role))
+
+    def hosts(self, role: str) -> HostList | None:
+        """Those of one of `ADDRESSES`, where the flow has all that are in prefixes of its own."""
+        found = None if self.flow is None else getattr(self.flow, self._key(role))
+        return found.hosts if isinstance(found, FlowPrefixes) else None
 
     def modes(self, roles: Sequence[str]) -> dict[str, Mode]:
         """How those of several values are chosen; of fields in lock-step, the first for all."""

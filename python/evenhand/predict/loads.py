@@ -232,7 +232,10 @@ def tuple_fields(
     """Every field that the device hashes of the frames of a direction, or of one of its flows."""
     own = FlowPatterns(flow=flow, direction=direction)
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
-    source, destination = sent.sources, sent.destinations
+    source, destination = (
+        own.hosts(role) or hosts
+        for role, hosts in zip(ADDRESSES, (sent.sources, sent.destinations), strict=True)
+    )
     ends = {
         side: host_range
         for role, side, host_range in zip(

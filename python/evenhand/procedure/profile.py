@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evenhand import rig
-from evenhand.base.units import format_bit_rate, format_count, format_duration, format_ratio
+from evenhand.base.rates import Line
+from evenhand.base.units import format_bit_rate, format_count, format_duration, format_line_rate, format_ratio
 from evenhand.plan import (
     SIDES,
     AddressPlan,
@@ -27,6 +28,8 @@ from evenhand.plan import (
     line_of,
     mix_lines,
     on_one_line,
+    sending_side,
+    unlike_line_rates,
     whole_octets,
 )
 from evenhand.procedure.connection_trials import ConnectionWish
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from evenhand.rig import KnownCeiling, Vlans
 
 
+SLOWER_LINE = "more than the slower one carries is lost in the direction to it, however fast the DUT is."
 ONE_ARMED = "One-armed: both sides are on one port, whose line carries both directions."
 
 
@@ -62,6 +66,11 @@ class Profile:
     line_rate_bps: float | None = None
     theoretical_fps: int | None = None
     """Maximum theoretical frame rate per direction; None if no line rate is known."""
+    line_rates_bps: Mapping[SideName, float | None] = field(default_factory=dict)
+    """By side, None where it is not known; empty: `line_rate_bps` is that of both."""
+    sendable_fps: int | None = None
+    """The same of the ports that send alone: what a slower port at the other end does not receive may be
+    offered on purpose. None: as `theoretical_fps`."""
     host_macs: HostMacs = "port"
     """Whose MACs the hosts on the link have (R4814-06)."""
     macs: Mapping[SideName, PortMacs] | None = None
@@ -92,9 +101,34 @@ class Profile:
         not know their line rate."""
         if self.theoretical_fps is None or self.line_rate_bps is None:
             return ""
-        line = line_of(self.streams, dict.fromkeys(SIDES, self.line_rate_bps))
-        share = format_ratio(rate_fps / self.theoretical_fps)
-        return f" ({share} of the line rate, {format_bit_rate(line.bits_of(rate_fps))} on the line)"
+        shares = dict.fromkeys(self.line_share(direction, rate_fps) for direction in self.directions)
+        return f" ({' and '.join(shares)}, {format_bit_rate(self._line.bits_of(rate_fps))} on the line)"
+
+    def line_share(self, direction: Direction, rate_fps: float) -> str:
+        """`50 % of the line rate`: of the port that sends this direction, and of ports of unlike speed with
+        its name. Empty where the ports do not know their line rate."""
+        most_fps = self._line.of(direction).most_fps
+        if most_fps is None:
+            return ""
+        which = f"{sending_side(direction)}'s" if self.has_unlike_lines else "the"
+        return f"{format_ratio(rate_fps / most_fps)} of {which} line rate"
+
+    @property
+    def _line(self) -> Line:
+        return line_of(self.streams, self.line_rates_bps or dict.fromkeys(SIDES, self.line_rate_bps))
+
+    @property
+    def has_unlike_lines(self) -> bool:
+        """Whether both line rates are known, and are not the same."""
+        rates = set(self.line_rates_bps.values())
+        return len(rates) > 1 and None not in rates
+
+    @property
+    def line_rate_words(self) -> str:
+        """`10 Gbps`; of ports of unlike speed `10 Gbps left, 1 Gbps right`. Empty if none is known."""
+        if self.has_unlike_lines:
+            return unlike_line_rates(self.line_rates_bps)
+        return "" if self.line_rate_bps is None else format_line_rate(self.line_rate_bps)
 
     def total_fps(self, rate_fps: float) -> float:
         """Frames per second of all directions at this load."""
@@ -164,6 +198,7 @@ class Profile:
             *arrival_lines(self.streams),
             *mix_lines(self.plan, self.frame_size),
             *self.vlan_lines,
+            *([f"Line rates: {self.line_rate_words}; {SLOWER_LINE}"] if self.has_unlike_lines else []),
             *([ONE_ARMED] if self.one_armed else []),
         ]
 
@@ -204,6 +239,11 @@ class Profile:
             "vlans": {side: list(vlans) for side, vlans in self.vlans.items()},
             "learning": None if self.learning is None else self.learning.to_document(),
             "line_rate_bps": self.line_rate_bps,
+            **(
+                {"line_rates": {f"{side}_bps": rate for side, rate in self.line_rates_bps.items()}}
+                if self.has_unlike_lines
+                else {}
+            ),
             "theoretical_fps_per_direction": self.theoretical_fps,
             "ceiling": None if self.ceiling is None else self.ceiling.to_document(),
             **({} if self.established is None else {"established": self.established.to_document()}),

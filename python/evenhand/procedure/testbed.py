@@ -522,7 +522,8 @@ class OpenTestbed(PreparedTestbed):
     ) -> float:
         """Frames per second per direction of a rate as people write it: `50%` of the line rate, `2.5Gbit/s`
         on the line with preamble and gap, `1Mfps`. Whole frames, rounded down as maximum frame rates are
-        (R2544-16). The ports are opened for a moment if only they know their line rate.
+        (R2544-16). A share is of the port that sends; in both directions, of the slower one. The ports are
+        opened for a moment if only they know their line rate.
 
         Args:
             text: `50%`, `2.5Gbit/s`, `1Mfps`.

@@ -24,10 +24,8 @@ from evenhand.plan import (
     HostMacs,
     PortMacs,
     SideName,
-    Stream,
     check_flow_directions,
     largest_frame,
-    theoretical_fps,
 )
 from evenhand.procedure.connection_trials import (
     ConnectionTrials,
@@ -57,6 +55,7 @@ from evenhand.trial import (
     Replay,
     TesterSession,
     Waits,
+    highest_load_fps,
 )
 
 if TYPE_CHECKING:
@@ -374,7 +373,9 @@ def open_tester(
             seed=seed,
             directions=directions,
             line_rate_bps=min((rate for rate in rates_bps.values() if rate is not None), default=None),
-            theoretical_fps=_most_fps(streams, rates_bps, rates),
+            line_rates_bps=rates_bps,
+            theoretical_fps=highest_load_fps(streams, rates_bps, rates),
+            sendable_fps=highest_load_fps(streams, rates_bps, rates, may_overload=True),
             rates=rates,
             host_macs=host_macs,
             macs=_macs_of(opened, resolved),
@@ -404,22 +405,6 @@ def _gone(name: str, why: str) -> DutGoneError:
         where=name,
         next_step="Look at the DUT: whether it still runs, and its links are up. Then measure again.",
     )
-
-
-def _most_fps(
-    streams: tuple[Stream, ...], rates_bps: Mapping[SideName, float | None], rates: DirectionRates | None
-) -> int | None:
-    """The highest load that no line limits, of directions that may have different ones."""
-    if rates is None:
-        return theoretical_fps(streams, rates_bps)
-    directions = dict.fromkeys(each.direction for each in streams)
-    if any(each.shares_line for each in streams):  # as if each had half of the line
-        return rates.highest_fps(dict.fromkeys(directions, theoretical_fps(streams, rates_bps)))
-    limits = {
-        direction: theoretical_fps([each for each in streams if each.direction == direction], rates_bps)
-        for direction in directions
-    }
-    return rates.highest_fps(limits)
 
 
 def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
@@ -480,8 +465,9 @@ def _running_on(cpus: set[int]) -> Iterator[None]:
 
 
 def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> float:
-    """The user's maximum; for None or infinity the theoretical one. RequestError if there is none, or it is
-    above the line rate."""
+    """The user's maximum; for None or infinity the theoretical one, which no line limits. RequestError if
+    there is none, or it is above the line rate of a port that sends: to a slower port that receives, more may
+    be sent on purpose."""
     check_type(rate_fps, float | None, where=where, may_be_infinite=True)
     if rate_fps is None or math.isinf(rate_fps):
         if profile.theoretical_fps is None:
@@ -494,8 +480,8 @@ def choose_maximum(rate_fps: float | None, profile: Profile, *, where: str) -> f
         return float(profile.theoretical_fps)
     rig.check_rate(
         rate_fps,
-        profile.theoretical_fps,
-        line_rate_bps=profile.line_rate_bps,
+        profile.sendable_fps or profile.theoretical_fps,
+        line_rate_bps=profile.line_rate_bps if profile.sendable_fps == profile.theoretical_fps else None,
         frame_size=profile.frame_size,
         where=where,
     )

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.analysis import Analysis
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_line_rate
-from evenhand.plan import parse_imix
+from evenhand.plan import SIDES, parse_imix, unlike_line_rates
 from evenhand.procedure.descriptor import Section
 from evenhand.procedure.registry import (
     BACK_TO_BACK,
@@ -141,7 +141,11 @@ def media(one: PointRecord) -> str:
     """What the ports are: `10 Gbps`, or the driver of ports without a line rate."""
     for repetition in one.repetitions:
         for search in repetition.searches:
-            port = (search.setup.get("opened") or {}).get("left") or {}
+            opened = search.setup.get("opened") or {}
+            port = opened.get("left") or {}
+            rates = {side: (opened.get(side) or {}).get("line_rate_bps") for side in SIDES}
+            if None not in rates.values() and len(set(rates.values())) > 1:
+                return f"Ethernet, {unlike_line_rates(rates)}"
             rate = port.get("line_rate_bps") or (repetition.result or {}).get("line_rate_bps")
             if rate is not None:
                 return f"Ethernet, {format_line_rate(rate)}"

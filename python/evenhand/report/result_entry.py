@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evenhand.base.table import Cell, Column, Table, columns_of, make_table
-from evenhand.base.units import format_count, format_duration, format_line_rate
+from evenhand.base.units import format_count, format_duration
 from evenhand.base.visible import visible
 from evenhand.plan import FrameSize, Imix, parse_imix
 from evenhand.procedure import Profile, Statistics, WorstTesterFigures
@@ -177,8 +177,8 @@ def describe_limit(profile: Profile) -> str:
     """Item (c) of R2544-23."""
     if profile.theoretical_fps is None:
         return "unknown, because the ports do not know their line rate"
-    of = "" if profile.line_rate_bps is None else f" ({format_line_rate(profile.line_rate_bps)})"
-    return f"{format_count(profile.theoretical_fps)} fps per direction{of}"
+    of = profile.line_rate_words
+    return f"{format_count(profile.theoretical_fps)} fps per direction{f' ({of})' if of else ''}"
 
 
 def last_reasons(trials: Sequence[TrialResult]) -> str:

@@ -22,7 +22,7 @@ from evenhand.base.units import (
     one_unit,
 )
 from evenhand.base.visible import visible
-from evenhand.plan import BOTH_DIRECTIONS
+from evenhand.plan import BOTH_DIRECTIONS, Direction
 from evenhand.procedure import Profile
 from evenhand.report.flows import flows_table, has_flows
 from evenhand.report.plain import next_lines
@@ -165,9 +165,16 @@ def _load_words(result: TrialResult, profile: Profile | None) -> str:
     and 250,000 fps reverse`."""
     own = [(name, of.intended_fps) for name, of in result.directions.items() if of.intended_fps is not None]
     if own:
-        return " and ".join(f"{format_count(fps)} fps {name}" for name, fps in own)
+        return " and ".join(
+            f"{format_count(fps)} fps {name}{_share_of(profile, name, fps)}" for name, fps in own
+        )
     line = "" if profile is None else profile.line_words(result.intended_fps)
     return f"{format_count(result.intended_fps)} fps per direction{line}"
+
+
+def _share_of(profile: Profile | None, direction: Direction, rate_fps: float) -> str:
+    share = "" if profile is None else profile.line_share(direction, rate_fps)
+    return f" ({share})" if share else ""
 
 
 def _rows(result: TrialResult) -> Iterator[Row]:
@@ -294,6 +301,7 @@ def describe_sending(result: TrialResult) -> str:
 
 
 SHOWN_NOTES = (
+    "line_overload",
     "mistranslated",
     "queue_filling",
     "wrong_address",

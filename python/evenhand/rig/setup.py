@@ -26,7 +26,6 @@ from evenhand.dut.ssh import command_over_ssh
 from evenhand.lab.napi import MOST_URGENT
 from evenhand.plan import (
     AddressPlan,
-    HostList,
     Stream,
     is_plan_file,
     largest_frame,
@@ -186,7 +185,7 @@ class Setup:
     def _check_isolated(self, plan: AddressPlan) -> None:
         """RequestError for addresses that are not reserved for benchmarking, unless the testbed names them
         (R2544-37, R5180-01, R6815-01)."""
-        listed = [side.name for side in plan.sides if isinstance(side.host_range, HostList)]
+        listed = plan.has_files
         away = next((engine.name for engine in self.testbed.engine if engine.ssh is not None), None)
         if listed and away is not None:
             raise RequestError(

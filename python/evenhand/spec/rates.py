@@ -13,6 +13,7 @@ from evenhand.base.rates import (
     Line,
     depends_on_line,
     in_frames,
+    is_of_line,
     pair_in_frames,
     rates_of,
     split_pair,
@@ -81,7 +82,7 @@ def _held(text: str, line: Line) -> DirectionRates:
             where="--hold",
             next_step="Write reverse=10kfps, or forward=10kfps.",
         )
-    held_fps = in_frames(rate, line, where="--hold")
+    held_fps = in_frames(rate, line.of(direction), where="--hold")
     return DirectionRates(held="forward" if direction == "forward" else "reverse", held_fps=held_fps)
 
 
@@ -97,13 +98,18 @@ def _excludes(where: str) -> RequestError:
 def read_rate(
     text: str, directions: RatesOptions, line: Line, *, where: str
 ) -> tuple[float, DirectionRates | None]:
-    """A load in frames per second, and how the directions differ in it: `1Mfps/250kfps` is 1 Mfps at 4:1.
+    """A load in frames per second, and how the directions differ in it: `1Mfps/250kfps` is 1 Mfps at 4:1. So
+    is `50%` where the ports that send are of unlike speed.
 
     Raises:
         RequestError: It is no rate, or the loads are given twice; names the option.
     """
-    forward, reverse = pair_in_frames(text, line, where=where)
     others = directions.read(line)
+    if others is not None:
+        line = line.of(others.leading)
+    elif is_of_line(text) and line.of_directions and split_pair(text) is None:
+        text = f"{text}/{text}"
+    forward, reverse = pair_in_frames(text, line, where=where)
     if reverse is None:
         return forward, others
     if others is not None:
@@ -112,22 +118,25 @@ def read_rate(
 
 
 def read_rates(
-    options: T, load: OptionField, directions: RatesOptions, line: Line
+    options: T, load: OptionField, directions: RatesOptions, line: Line, *, may_differ: bool = True
 ) -> tuple[T, DirectionRates | None]:
     """The options of a procedure with all rates in frames, and how the directions differ.
 
     Args:
         load: The option that may have a rate for each direction.
+        may_differ: Whether the procedure can have such loads. Else a share of unlike lines is of the slower.
 
     Raises:
         RequestError: As `read_rate`, or a share of a line rate that no port knows.
     """
     written = getattr(options, load.field)
-    if not isinstance(written, str) or split_pair(written) is None:
-        return with_rates_in_frames(options, line), directions.read(line)
-    load_fps, rates = read_rate(written, directions, line, where=load.where)
-    options = replace(options, **{load.field: repr(load_fps)})  # type: ignore[type-var]
-    return with_rates_in_frames(options, line), rates
+    rates = None
+    if isinstance(written, str) and (split_pair(written) or (is_of_line(written) and may_differ)):
+        load_fps, rates = read_rate(written, directions, line, where=load.where)
+        options = replace(options, **{load.field: repr(load_fps)})  # type: ignore[type-var]
+    else:
+        rates = directions.read(line)
+    return with_rates_in_frames(options, line if rates is None else line.of(rates.leading)), rates
 
 
 def line_texts(options: object, directions: RatesOptions) -> list[str]:

@@ -15,7 +15,13 @@ from evenhand.base.rates import Line
 from evenhand.base.units import is_whole
 from evenhand.plan import ONE_EACH, SIDES, AddressPlan, Direction, FrameSize, SideCounts, line_of
 from evenhand.procedure import Conditions, limits_of
-from evenhand.procedure.descriptor import ANY_THROUGHPUT, KnownThroughput, Procedure, check_rates
+from evenhand.procedure.descriptor import (
+    ANY_THROUGHPUT,
+    DirectionChoice,
+    KnownThroughput,
+    Procedure,
+    check_rates,
+)
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.procedure.search_options import parse_goal
 from evenhand.search import ThroughputGoal
@@ -221,7 +227,13 @@ def read_request(
         throughput: One that was measured before, for a procedure that takes one.
         line: For rates in percent or bit/s.
     """
-    options, rates = read_rates(options, procedure.load_option, fill(RatesOptions, written), line)
+    options, rates = read_rates(
+        options,
+        procedure.load_option,
+        fill(RatesOptions, written),
+        line,
+        may_differ=procedure.rates is not DirectionChoice.NONE,
+    )
     check_rates(procedure, rates)
     goal = procedure.make_goal(options, fill(RetryOptions, written).read(testbed), throughput)
     conditions = read_conditions(

@@ -25,7 +25,6 @@ from evenhand.plan import (
     largest_frame,
     mix_request,
     on_one_line,
-    theoretical_fps,
     whole_octets,
 )
 from evenhand.testbed.device import read_device
@@ -34,6 +33,7 @@ from evenhand.testbed.resources import LEAST_MEMORY_MB, needed_memory_mb, resour
 from evenhand.testbed.tester_tables import TestbedEngine, TestbedPort, Tester, check_engines
 from evenhand.testbed.values import Duration, Networks, Ratio, TomlTable, tag_octets
 from evenhand.testbed.workers import lay_out_workers
+from evenhand.trial import DirectionRates, highest_load_fps
 
 CONFIRMATION = "isolated_test_environment"
 
@@ -191,9 +191,10 @@ class Testbed(TomlTable):
             plan.streams(frame_size, directions, tag_octets=self.tag_octets), one_armed=self.one_armed
         )
 
-    def max_theoretical_fps(self, streams: Sequence[Stream]) -> int | None:
-        """Largest theoretical rate of the slower port, per direction; None if the file gives no line rate."""
-        return theoretical_fps(streams, self.line_rates)
+    def highest_load_fps(self, streams: Sequence[Stream], rates: DirectionRates | None = None) -> int | None:
+        """The highest load per direction that the ports send, be it an overload of a slower port that
+        receives; None if the file gives no line rate."""
+        return highest_load_fps(streams, self.line_rates, rates, may_overload=True)
 
     @property
     def line_rates(self) -> Mapping[SideName, float | None]:

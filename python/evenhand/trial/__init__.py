@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut, read_left_out
     from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, SeenFlow, Variation
-    from evenhand.trial.direction_rates import DirectionRates, read_direction_rates
+    from evenhand.trial.direction_rates import DirectionRates, highest_load_fps, read_direction_rates
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
     from evenhand.trial.engine_session import EngineSession, TesterSession
@@ -88,7 +88,7 @@ else:
             "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
             "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
             "flow_result": ("FlowResult", "FlowLatency"),
-            "direction_rates": ("DirectionRates", "read_direction_rates"),
+            "direction_rates": ("DirectionRates", "highest_load_fps", "read_direction_rates"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
             "engine_session": ("EngineSession", "TesterSession"),
@@ -208,6 +208,7 @@ __all__ = [
     "describe_reasons",
     "describe_taken",
     "find_engine",
+    "highest_load_fps",
     "join_directions",
     "learn",
     "name_first",

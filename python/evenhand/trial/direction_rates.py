@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_rate
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.plan import BOTH_DIRECTIONS, Direction
+from evenhand.plan import BOTH_DIRECTIONS, Direction, SideName, Stream, theoretical_fps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +59,13 @@ class DirectionRates:
             forward, reverse = self.ratio
             return rate_fps * (forward if direction == "forward" else reverse) / max(self.ratio)
         return self.held_fps if direction == self.held and self.held_fps is not None else rate_fps
+
+    @property
+    def leading(self) -> Direction:
+        """The direction whose rate the load is: the faster one, or the one that is not held."""
+        if self.ratio is not None:
+            return "forward" if self.ratio[0] >= self.ratio[1] else "reverse"
+        return "reverse" if self.held == "forward" else "forward"
 
     def by_direction(self, rate_fps: float) -> dict[Direction, float]:
         """The rates of both."""
@@ -115,6 +122,38 @@ class DirectionRates:
         if self.ratio is not None:
             return {"ratio": list(self.ratio)}
         return {"held": self.held, "held_fps": self.held_fps}
+
+
+def highest_load_fps(
+    streams: Sequence[Stream],
+    line_rates_bps: Mapping[SideName, float | None],
+    rates: DirectionRates | None,
+    *,
+    may_overload: bool = False,
+) -> int | None:
+    """The highest load that no line limits, of directions that may have different ones; None: no line rate is
+    known.
+
+    Args:
+        may_overload: See `theoretical_fps`.
+
+    Raises:
+        RequestError: The held direction alone exceeds what its lines carry.
+    """
+    if rates is None:
+        return theoretical_fps(streams, line_rates_bps, may_overload=may_overload)
+    directions = dict.fromkeys(each.direction for each in streams)
+    if any(each.shares_line for each in streams):  # as if each had half of the line
+        return rates.highest_fps(dict.fromkeys(directions, theoretical_fps(streams, line_rates_bps)))
+    limits = {
+        direction: theoretical_fps(
+            [each for each in streams if each.direction == direction],
+            line_rates_bps,
+            may_overload=may_overload,
+        )
+        for direction in directions
+    }
+    return rates.highest_fps(limits)
 
 
 def read_direction_rates(document: Any) -> DirectionRates | None:
