@@ -18,7 +18,7 @@ namespace evenhand::bench {
     std::vector<std::uint8_t> cycle;
     for (std::size_t c = 0; c < frame::FrameMix::most_classes; ++c) {
         classes.push_back({.frame_size = frame_size, .name = std::to_string(c)});
-        classes.back().fields.dscp = static_cast<std::uint8_t>(c);
+        classes.back().fields.traffic_class = static_cast<std::uint8_t>(4 * c);
         if (c % 2 == 1) classes.back().fields.destination_port = static_cast<std::uint16_t>(2000 + c);
         cycle.push_back(static_cast<std::uint8_t>(c));
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract: the plan of a request, its frames, and the MACs that their hosts have.
+#include <algorithm>
+
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
 #include "frame/vlan.hpp"
@@ -240,6 +242,21 @@ frame::Transport read_transport(ObjectReader r) {
     return found;
 }
 
+/// DSCP, one or a pattern of several, and ECN.
+void read_traffic_class(ObjectReader& r, frame::ClassFields& fields) {
+    auto& pattern = fields.patterns[plan::FlowField::traffic_class];
+    const auto dscp = static_cast<std::uint32_t>(read_field(r, "dscp", 0, frame::largest_dscp, pattern));
+    const auto ecn = static_cast<std::uint32_t>(r.has("ecn") ? r.whole("ecn", 0, frame::largest_ecn) : 0);
+    const auto octet = [ecn](std::uint32_t of) { return of << 2U | ecn; };
+    if (!pattern) {
+        fields.traffic_class = static_cast<std::uint8_t>(octet(dscp));
+        return;
+    }
+    std::ranges::transform(pattern->list, pattern->list.begin(), octet);
+    pattern->first = octet(pattern->first);
+    pattern->step <<= 2U;
+}
+
 /// A class that is a flow: its name, and the fields that its frames have.
 void read_flow(ObjectReader& r, frame::FrameClass& c, plan::IpVersion version) {
     using enum plan::FlowField;
@@ -260,7 +277,7 @@ void read_flow(ObjectReader& r, frame::FrameClass& c, plan::IpVersion version) {
     };
     c.name = r.text("name");
     if (c.name.empty()) r.refuse("name", "a flow without a name", "Give it one, or leave the key out.");
-    c.fields.dscp = static_cast<std::uint8_t>(field("dscp", frame::largest_dscp, dscp));
+    read_traffic_class(r, c.fields);
     c.fields.flow_label = field("flow_label", frame::largest_flow_label, flow_label);
     c.fields.vlan_priority =
         static_cast<std::uint8_t>(field("vlan_priority", frame::largest_vlan_priority, vlan_priority));

@@ -17,12 +17,13 @@
 namespace evenhand::frame {
 
 constexpr std::uint64_t largest_dscp = 63;
+constexpr std::uint64_t largest_ecn = 3;
 constexpr std::uint64_t largest_flow_label = 0xFFFFF;
 constexpr std::uint64_t largest_vlan_priority = 7;
 
 struct ClassFields {
-    std::uint8_t dscp = 0;         // RFC 2474
-    std::uint32_t flow_label = 0;  // RFC 6437; 0 in IPv4, which has none
+    std::uint8_t traffic_class = 0;  // DSCP and below it ECN (RFC 2474, RFC 3168); in IPv4 the type of service
+    std::uint32_t flow_label = 0;    // RFC 6437; 0 in IPv4, which has none
     std::uint8_t vlan_priority = 0;
     std::optional<std::uint16_t> source_port = std::nullopt;  // nothing: drawn, as the plan says
     std::optional<std::uint16_t> destination_port = std::nullopt;
@@ -33,8 +34,7 @@ struct ClassFields {
 
     /// Traffic class and flow label, in the bits of the word that begins an IPv6 header; in IPv4 the type of service.
     [[nodiscard]] std::uint32_t mark(IpVersion version) const noexcept {
-        const auto traffic_class = static_cast<std::uint32_t>(dscp) << 2U;
-        return version == IpVersion::v4 ? traffic_class : traffic_class << 20U | flow_label;
+        return version == IpVersion::v4 ? traffic_class : std::uint32_t{traffic_class} << 20U | flow_label;
     }
     /// The ports of these frames where the plan's are `ports`.
     [[nodiscard]] plan::PortPair narrow(const plan::PortPair& ports) const {
@@ -68,7 +68,7 @@ inline void put_mark(std::byte* frame, IpVersion version, std::uint32_t mark) no
     store(frame + L::ipv4_checksum, big(static_cast<std::uint16_t>(~fold(std::uint64_t{sum} + mark))));
 }
 
-/// Puts DSCP and flow label into a template that has neither. UDP checksums do not cover them.
+/// Puts DSCP, ECN and flow label into a template that has none of them. UDP checksums do not cover them.
 void mark(FrameTemplate& t, const ClassFields& fields) noexcept;
 
 /// A drawn port, or the one that all frames of a class have.

@@ -90,7 +90,7 @@ std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const
                 patterns[field] = plan::FieldPattern{.addresses = {}, .list = {}, .first = value};
         };
         if (mix.has_mark_patterns()) {
-            fix(plan::FlowField::dscp, c.fields.dscp);
+            fix(plan::FlowField::traffic_class, c.fields.traffic_class);
             fix(plan::FlowField::flow_label, c.fields.flow_label);
             fix(plan::FlowField::vlan_priority, c.fields.vlan_priority);
         }
@@ -287,7 +287,7 @@ std::shared_ptr<const MixParts> make_mix_parts(const plan::AddressPlan& first, c
         const auto& plan = mixed.plan(first, c.plan);
         templates.push_back(make_template(plan, c.frame_size + plan.side(side).added_octets, identity, macs.source_mac,
                                           macs.dut_macs.at(c.plan), pattern));
-        if (!mixed.mix.has_mark_patterns() && (c.fields.dscp != 0 || c.fields.flow_label != 0))
+        if (!mixed.mix.has_mark_patterns() && c.fields.mark(templates.back().version) != 0)
             mark(templates.back(), c.fields);
     }
     auto parts = std::make_shared<MixParts>(mixed.mix, templates, std::move(stacks), macs.hosts, share);

@@ -52,7 +52,7 @@ class FrameMix {
     }
     [[nodiscard]] std::size_t largest_frame_size() const noexcept;
     [[nodiscard]] bool has_two_plans() const noexcept;
-    /// A flow has a pattern for its DSCP, flow label or VLAN priority.
+    /// A flow has a pattern for its traffic class, flow label or VLAN priority.
     [[nodiscard]] bool has_mark_patterns() const noexcept;
     /// A flow says in which VLANs its frames are.
     [[nodiscard]] bool has_vlans() const noexcept;

@@ -50,7 +50,7 @@ struct MixParts {
     std::vector<Transport> transports;          // of each class, where one has another than UDP's
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
-    std::shared_ptr<const plan::FlowPatterns> marks;  // null: DSCP and flow label are in the templates
+    std::shared_ptr<const plan::FlowPatterns> marks;  // null: traffic class and flow label are in the templates
     std::shared_ptr<const plan::FlowPatterns> vlans;  // null: all frames have the VLANs of their side
     std::optional<plan::HostMacs> macs;               // MACs of the hosts in `stacks`
     StreamShare share;

@@ -22,7 +22,7 @@ enum class FlowField : std::uint8_t {
     right_host,
     source_port,
     destination_port,
-    dscp,
+    traffic_class,
     flow_label,
     vlan_priority,
     vlan,
@@ -83,7 +83,7 @@ struct FieldPatterns {
     /// Whether a field varies that FlowBlock::marks has.
     [[nodiscard]] bool has_marks() const {
         using enum FlowField;
-        return (*this)[dscp] || (*this)[flow_label] || (*this)[vlan_priority];
+        return (*this)[traffic_class] || (*this)[flow_label] || (*this)[vlan_priority];
     }
 };
 

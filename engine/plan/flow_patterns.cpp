@@ -60,7 +60,7 @@ std::pair<std::size_t, unsigned> place_of(FlowField field, Direction direction, 
         case FlowField::right_host: return {1 - left, 0};
         case FlowField::source_port: return {2, 0};
         case FlowField::destination_port: return {3, 0};
-        case FlowField::dscp: return {marks, version == IpVersion::v4 ? 2 : 22};
+        case FlowField::traffic_class: return {marks, version == IpVersion::v4 ? 0 : 20};
         case FlowField::flow_label: return {marks, 0};
         case FlowField::vlan_priority:
         case FlowField::vlan: break;

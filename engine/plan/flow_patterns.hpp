@@ -27,7 +27,7 @@ class FlowPatterns {
 
     /// `plan`: without networks, if a flow has hosts of its own; these are hosts of the plan (are_hosts()).
     /// `flows`: by number. `cycle`: which flow frame k is of, at k modulo the length. Where any flow has a pattern for
-    /// DSCP, flow label or VLAN priority, all flows have one for each that is not 0, perhaps of a single value.
+    /// traffic class, flow label or VLAN priority, all flows have one for each that is not 0, perhaps of one value.
     FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<std::uint8_t> cycle, const AddressPlan& plan,
                  Direction direction, std::uint64_t seed);
 

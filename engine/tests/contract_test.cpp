@@ -281,8 +281,8 @@ TEST_CASE("golden requests mean what they say") {
         CHECK(r.mix->mix.classes().size() == 2);
         CHECK(r.mix->mix.period() == 3);
         CHECK(r.reverse_mix->classes().at(0).name == "calls");
-        CHECK(r.reverse_mix->classes().at(0).fields.patterns[plan::FlowField::dscp]->list ==
-              std::vector<std::uint32_t>{46, 34});
+        CHECK(r.reverse_mix->classes().at(0).fields.patterns[plan::FlowField::traffic_class]->list ==
+              std::vector<std::uint32_t>{46U << 2U, 34U << 2U});
         CHECK_FALSE(read_as<run::OpenRequest>(lines[4]).reverse_mix);
     }
     SUBCASE("open with a DUT on this machine") {

@@ -56,12 +56,12 @@ MixedPlans varied(const plan::AddressPlan& p, std::size_t frame_size) {
     std::vector<FrameClass> classes(4);
     for (std::size_t c = 0; c < classes.size(); ++c)
         classes[c] = {.frame_size = frame_size, .name = "flow " + std::to_string(c)};
-    classes[0].fields.dscp = 10;
+    classes[0].fields.traffic_class = 10U << 2U | 2U;
     classes[0].fields.destination_port = 7000;
     auto& one = classes[1].fields.patterns;
     one[source_port] = range(1000, 100, 10, Mode::increment);
     one[destination_port] = list({5060, 80, 443}, Mode::pseudorandom, true);
-    one[dscp] = list({46, 0, 34}, Mode::pseudorandom, true);
+    one[traffic_class] = list({46U << 2U, 0, 34U << 2U}, Mode::pseudorandom, true);
     one[vlan_priority] = range(0, 8, 1);
     one[vlan] = list({100, 7, 4094}, Mode::pseudorandom, true);
     one[left_host] = hosts({host(p.left.hosts, 5)}, 10, apart(p.left.hosts), Mode::decrement);
@@ -105,6 +105,10 @@ std::uint32_t dscp_of(std::uint32_t marks, IpVersion version) {
     return (version == IpVersion::v4 ? marks >> 2U : marks >> 22U) & 0x3FU;
 }
 
+std::uint32_t ecn_of(std::uint32_t marks, IpVersion version) {
+    return (version == IpVersion::v4 ? marks : marks >> 20U) & 3U;
+}
+
 }  // namespace
 
 TEST_CASE("what steps does so frame by frame of its flow, in every plan, direction and IP version") {
@@ -144,13 +148,16 @@ TEST_CASE("what is drawn has each value equally often, independently, or in lock
             const auto priority = v.marks >> plan::FlowPatterns::priority_shift;
             if (c == 0) {
                 REQUIRE(dscp_of(v.marks, p.version()) == 10);
+                REQUIRE(ecn_of(v.marks, p.version()) == 2);
                 REQUIRE(priority == 0);
             }
             if (c == 1) {
                 ++in_lock_step[{dscp_of(v.marks, p.version()), v.destination_port}];
                 ++independent[{v.source, priority}];
             }
-            if (c == 2) ++ports[v.source_port];
+            if (c == 2) {
+                ++ports[v.source_port];
+            }
             if (c == 3) REQUIRE(v.marks == 0);
         }
         // Six standard deviations of a binomial count: 10^-9 for each of about a hundred counts.
@@ -255,8 +262,8 @@ TEST_CASE("a single value that a flow gives two of its fields is the same as a p
     const frame::FrameMix mix{fixed, {0, 1, 2, 3}};
     const auto patterns = frame::patterns_of(mix, p, plan::Direction::forward, 1);
     CHECK(patterns->mark(3) == 77);
-    CHECK(patterns->mark(0) == 10U << 22U);
-    CHECK(frame::patterns_of({{{.frame_size = 100, .name = "a", .fields = {.dscp = 3}}}, {0}}, p,
+    CHECK(patterns->mark(0) == (10U << 2U | 2U) << 20U);
+    CHECK(frame::patterns_of({{{.frame_size = 100, .name = "a", .fields = {.traffic_class = 3}}}, {0}}, p,
                              plan::Direction::forward, 1) == nullptr);
 }
 
@@ -420,10 +427,10 @@ TEST_CASE("a frame with another value of its own flow's pattern is not the one t
 TEST_CASE("patterns that cannot be are refused by the key that has them") {
     const auto v4 = gateway_v4(1000);
     const auto fault_of = [](const plan::AddressPlan& p, FlowField field, FieldPattern pattern,
-                             std::optional<FieldPattern> dscp = std::nullopt) -> std::string {
+                             std::optional<FieldPattern> marks = std::nullopt) -> std::string {
         FrameClass c{.frame_size = 100, .name = "a"};
         c.fields.patterns[field] = std::move(pattern);
-        if (dscp) c.fields.patterns[FlowField::dscp] = std::move(dscp);
+        if (marks) c.fields.patterns[FlowField::traffic_class] = std::move(marks);
         try {
             frame::check_mix(p, {.mix = {{c}, {0}}, .other_plan = {}});
         } catch (const Fault& fault) {

@@ -31,7 +31,7 @@ MixedPlans flows_of(std::size_t count, std::size_t frame_size, IpVersion version
     std::vector<std::uint8_t> cycle;
     for (std::size_t c = 0; c < count; ++c) {
         FrameClass of{.frame_size = frame_size + (has_sizes ? 3 * c : 0), .name = "flow " + std::to_string(c)};
-        of.fields.dscp = static_cast<std::uint8_t>(c % 64);
+        of.fields.traffic_class = static_cast<std::uint8_t>(4 * (c % 64) + (3 * c + 1) % 4);
         if (version == IpVersion::v6) of.fields.flow_label = static_cast<std::uint32_t>(0xFFFFF - c);
         of.fields.vlan_priority = static_cast<std::uint8_t>(c % 8);
         if (c % 2 == 1) of.fields.destination_port = static_cast<std::uint16_t>(2000 + c);
@@ -56,12 +56,12 @@ Octets by_hand(const plan::AddressPlan& p, const MixedPlans& mixed, std::uint64_
     frame::TestFrameSource{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
         {&at, 1}, 7);
     if constexpr (V == IpVersion::v4) {
-        octets[L::ip + 1] = std::byte{static_cast<std::uint8_t>(c.fields.dscp * 4)};
+        octets[L::ip + 1] = std::byte{c.fields.traffic_class};
         octets[L::ip + 10] = octets[L::ip + 11] = std::byte{0};
         const auto sum = frame::fold(frame::sum_octets(at + L::ip, L::ip_octets));
         frame::store(at + L::ip + 10, static_cast<std::uint16_t>(~sum));
     } else {
-        const std::uint32_t word = 6U << 28U | std::uint32_t{c.fields.dscp} * 4U << 20U | c.fields.flow_label;
+        const std::uint32_t word = 6U << 28U | std::uint32_t{c.fields.traffic_class} << 20U | c.fields.flow_label;
         for (unsigned i = 0; i < 4; ++i) octets[L::ip + i] = static_cast<std::byte>(word >> (24 - 8 * i));
     }
     const auto put_port = [&](std::size_t where, std::optional<std::uint16_t> port) {
@@ -163,13 +163,15 @@ TEST_CASE("what happens to one flow is charged to it alone: loss, duplicates, an
         MixRig rig{mixed, 20 * mixed.mix.period(), is_v4 ? gateway_v4() : gateway_v6()};
         rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
             const auto c = class_of(mixed, f);
-            if (c == 4) {
-                // Another DSCP, and in IPv4 the sum that belongs to it.
+            if (c == 3 || c == 4) {
+                // Congestion (CE) for ECT(0), or another DSCP; and in IPv4 the sum that belongs to it.
                 if (is_v4) {
                     std::byte* const ip = f.octets.data() + 14;
-                    ip[1] = std::byte{0xB8};
+                    ip[1] = c == 3 ? ip[1] | std::byte{3} : std::byte{0xB8};
                     ip[10] = ip[11] = std::byte{0};
                     frame::store(ip + 10, static_cast<std::uint16_t>(~frame::fold(frame::sum_octets(ip, 20))));
+                } else if (c == 3) {
+                    f.octets[15] |= std::byte{0x30};
                 } else {
                     f.octets[14] = std::byte{0x6B};
                 }
@@ -184,10 +186,10 @@ TEST_CASE("what happens to one flow is charged to it alone: loss, duplicates, an
             CAPTURE(c);
             CHECK(t.received_of_class[c] == (c == 2 ? 0 : of_class(c)));
             CHECK(t.flows[c].duplicated_frames == (c == 5 ? of_class(c) : 0));
-            CHECK(t.flows[c].remarked_frames == (c == 4 ? of_class(c) : 0));
+            CHECK(t.flows[c].remarked_frames == (c == 3 || c == 4 ? of_class(c) : 0));
         }
         CHECK(t.duplicated_frames == of_class(5));
-        CHECK(t.remarked_frames == of_class(4));
+        CHECK(t.remarked_frames == of_class(3) + of_class(4));
     }
 }
 
@@ -387,7 +389,7 @@ TEST_CASE("flows that cannot be are refused") {
     CHECK(fault_of(v4, {a, b}, {0, 1}) == FaultCode::internal);
     CHECK(fault_of(v4, {a, a}, {0, 1}) == FaultCode::bad_request);
     CHECK(fault_of(v4, {a, {.frame_size = 84}}, {0, 1}) == FaultCode::bad_request);
-    CHECK(fault_of(v4, {{.frame_size = 84, .fields = {.dscp = 1}}}, {0}) == FaultCode::bad_request);
+    CHECK(fault_of(v4, {{.frame_size = 84, .fields = {.traffic_class = 1}}}, {0}) == FaultCode::bad_request);
     CHECK(fault_of(v4, {{.frame_size = 84, .name = "a", .fields = {.flow_label = 1}}}, {0}) == FaultCode::bad_request);
     CHECK(fault_of(siit(), {a, b}, {0, 1}) == FaultCode::bad_request);
     const frame::Transport tcp{.kind = frame::Transport::Kind::tcp};

@@ -58,10 +58,10 @@ MixedPlans flows(std::size_t count, std::size_t frame_size, IpVersion version, s
     for (std::size_t c = 0; c < count; ++c) {
         FrameClass of{.frame_size = frame_size + more_each * c, .name = "flow " + std::to_string(c)};
         if (has_patterns)
-            of.fields.patterns[plan::FlowField::dscp] = plan::FieldPattern{
+            of.fields.patterns[plan::FlowField::traffic_class] = plan::FieldPattern{
                 .addresses = {}, .list = {}, .first = static_cast<std::uint32_t>(c % 32), .count = 7};
         else
-            of.fields.dscp = static_cast<std::uint8_t>(c % 64);
+            of.fields.traffic_class = static_cast<std::uint8_t>(4 * c);
         if (version == IpVersion::v6) of.fields.flow_label = static_cast<std::uint32_t>(0xFFFFF - c);
         of.fields.vlan_priority = static_cast<std::uint8_t>(c % 8);
         if (c % 2 == 1) of.fields.destination_port = static_cast<std::uint16_t>(2000 + c);

@@ -33,7 +33,7 @@ def refusals(change: Change, made: Any = None, **options: Any) -> list[str]:
 def test_flows_of_a_port_are_those_of_the_plan_in_exact_shares(version: int) -> None:
     found = read(several(version))
     assert found.directions == ("forward", "reverse")
-    assert [flow.place for flow in found.flows] == [0, 1, 2] * 2
+    assert [flow.places for flow in found.flows] == [(0,), (1,), (2,)] * 2
     flows = found.plan.flows
     assert [flow.name for flow in flows] == [f"{name} there" for name in SHARES]
     assert [flow.share for flow in flows] == list(SHARES.values())
@@ -45,7 +45,7 @@ def test_flows_of_a_port_are_those_of_the_plan_in_exact_shares(version: int) -> 
     assert found.plan.name == f"gateway_v{version}"
     assert found.rates_of(found.directions) == (1000.0, None)
     assert (found.frame_size, found.duration_s) == (SIZE, 1.0)
-    assert found.mean_octets == SIZE
+    assert [found.mean_octets_of(direction) for direction in found.directions] == [SIZE, SIZE]
 
 
 @pytest.mark.parametrize(
@@ -97,26 +97,32 @@ def test_sizes_ports_and_names_of_their_own() -> None:
     assert [flow.source_port for flow in found.plan.flows] == [5000, drawn, drawn]
     assert [flow.name for flow in found.plan.flows] == ["flow 1", "flow 2", "flow 3"]
     assert [flow.name for flow in found.flows][REST] == "<rest>"
-    assert found.mean_octets * 10 == 64 + 3 * 570 + 6 * 1518
+    assert found.mean_octets_of("forward") * 10 == 64 + 3 * 570 + 6 * 1518
+    assert found.mean_octets_of("reverse") == 0
     assert found.largest_octets == 1518
 
 
 @pytest.mark.parametrize(
-    ("priority", "dscp"),
+    ("priority", "dscp", "ecn"),
     [
-        ({"choice": "raw", "raw": {"choice": "value", "value": 184}}, 46),
-        ({"choice": "dscp", "dscp": {"phb": {"choice": "value", "value": 63}}}, 63),
-        ({"choice": "tos", "tos": {"precedence": {"value": 7}, "delay": {"value": 1}}}, 60),
-        ({"choice": "tos", "tos": {"reliability": {"choice": "value", "value": 1}}}, 1),
+        ({"choice": "raw", "raw": {"choice": "value", "value": 184}}, 46, 0),
+        ({"choice": "raw", "raw": {"choice": "value", "value": 186}}, 46, 2),
+        ({"choice": "dscp", "dscp": {"phb": {"choice": "value", "value": 63}}}, 63, 0),
+        ({"choice": "dscp", "dscp": {"phb": {"value": 63}, "ecn": {"value": 3}}}, 63, 3),
+        ({"choice": "dscp", "dscp": {"ecn": {"choice": "value", "value": 1}}}, 0, 1),
+        ({"choice": "tos", "tos": {"precedence": {"value": 7}, "delay": {"value": 1}}}, 60, 0),
+        ({"choice": "tos", "tos": {"reliability": {"choice": "value", "value": 1}}}, 1, 0),
+        ({"choice": "tos", "tos": {"monetary": {"value": 1}, "unused": {"value": 1}}}, 0, 3),
     ],
 )
-def test_one_flow_alone_has_marks_too(priority: dict[str, Any], dscp: int) -> None:
+def test_one_flow_alone_has_marks_too(priority: dict[str, Any], dscp: int, ecn: int) -> None:
     def change(found: dict[str, Any]) -> None:
         found["flows"][0]["packet"][1]["ipv4"]["priority"] = priority
 
     found = read(config(names=("only",)), change)
-    assert [(flow.name, flow.share, flow.dscp) for flow in found.plan.flows] == [("only", 1, dscp)]
-    assert found.flows[0].place is None
+    (flow,) = found.plan.flows
+    assert (flow.name, flow.share, flow.dscp, flow.ecn) == ("only", 1, dscp, ecn)
+    assert found.flows[0].places == ()
     assert read(config(names=("only",))).plan.flows == ()
 
 
@@ -132,6 +138,35 @@ def test_a_priority_is_that_of_the_tags() -> None:
     found = read(made)
     assert found.vlans == {"left": (100,)}
     assert [flow.vlan_priority for flow in found.plan.flows] == [5, 4, 0]
+
+
+def test_flows_of_a_port_have_vlans_of_their_own() -> None:
+    """The innermost tag of the first flow is that of its side, in which ARP and ND stay."""
+
+    def change(found: dict[str, Any]) -> None:
+        inner: list[dict[str, Any]] = [
+            {"choice": "value", "value": 100},
+            {"choice": "values", "values": [7, 5, 7]},
+            {"choice": "increment", "increment": {"start": 200, "step": 2, "count": 3}},
+        ]
+        for flow, vlan in zip(found["flows"], inner, strict=True):
+            outer = {"choice": "vlan", "vlan": {"id": {"choice": "value", "value": 9}}}
+            flow["packet"][1:1] = [outer, {"choice": "vlan", "vlan": {"id": vlan}}]
+
+    made = several(names="there")
+    found = read(made, change)
+    assert found.vlans == {"left": (9, 100)}
+    assert [flow.vlan for flow in found.plan.flows] == [
+        0,
+        FieldPattern(values=(7, 5, 7), mode="increment"),
+        FieldPattern(first=200, count=3, step=2, mode="increment"),
+    ]
+
+    def unlike(found: dict[str, Any]) -> None:
+        change(found)
+        found["flows"][2]["packet"][1]["vlan"]["id"]["value"] = 10
+
+    assert refusals(unlike, made)[0].startswith("flows[2].packet: its VLANs (10, 200) are unlike (9, 100)")
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -172,7 +207,7 @@ def many(found: dict[str, Any]) -> None:
             "flows[1].duration.burst",
         ),
         (
-            set_in(1, "size", to={"choice": "weight_pairs", "weight_pairs": {"predefined": "imix"}}),
+            set_in(1, "size", to={"choice": "increment", "increment": {"start": 64, "end": 66}}),
             "flows[1].size",
         ),
         (
@@ -203,35 +238,20 @@ def many(found: dict[str, Any]) -> None:
         ),
         (set_in(1, "packet", 1, "ipv4", "time_to_live", to={"value": 64}), "flows[1].ipv4.time_to_live"),
         (
-            set_in(1, "packet", 1, "ipv4", "priority", to={"raw": {"value": 1}, "choice": "raw"}),
-            ECN := "flows[1].packet[1].ipv4.priority",
+            set_in(1, "packet", 1, "ipv4", "priority", to={"raw": {"value": 256}, "choice": "raw"}),
+            "flows[1].packet[1].ipv4.priority.raw",
         ),
         (
-            set_in(1, "packet", 1, "ipv4", "priority", to={"dscp": {"ecn": {"choice": "value", "value": 1}}}),
-            ECN,
-        ),
-        (
-            set_in(
-                1,
-                "packet",
-                1,
-                "ipv4",
-                "priority",
-                to={"dscp": {"phb": {"choice": "values", "values": [1, 2]}}},
-            ),
-            "flows[4]",
+            set_in(1, "packet", 1, "ipv4", "priority", to={"dscp": {"ecn": {"choice": "value", "value": 4}}}),
+            "flows[1].packet[1].ipv4.priority.dscp.ecn",
         ),
         (
             set_in(
                 1, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"choice": "values", "values": [64]}}}
             ),
-            f"{ECN}.dscp.phb",
+            "flows[1].packet[1].ipv4.priority.dscp.phb",
         ),
-        (
-            set_in(1, "size", to={"choice": "increment", "increment": {"start": 64, "end": 66}}),
-            "flows[1].size.increment",
-        ),
-        (set_in(4, "packet", 1, "ipv4", "priority", to={"dscp": {"phb": {"value": 1}}}), "flows[4]"),
+        (set_in(1, "packet", 1, "ipv4", "protocol", to={"value": 6}), "flows[1].packet[1].ipv4.protocol"),
         (set_in(4, "rate", "pps", to="301"), "flows[4].duration"),
     ],
 )
@@ -250,6 +270,7 @@ def stepping(version: int, *, names: tuple[str, ...] = ("only",), **fields: dict
             "src_port": udp.src_port,
             "dst_port": udp.dst_port,
             "dscp": ip.priority.dscp.phb if version == 4 else ip.traffic_class,
+            "ecn": ip.priority.dscp.ecn if version == 4 else None,
             "flow_label": None if version == 4 else ip.flow_label,
         }
         for name, pattern in fields.items():
@@ -274,7 +295,7 @@ def test_ports_in_any_order_and_with_any_step_are_those_of_frame_after_frame(ver
     (flow,) = found.plan.flows
     assert flow.source_port == FieldPattern(values=(5010, 5015, 5010, 5005), mode="increment")
     assert flow.destination_port == FieldPattern(first=6000, count=6, step=100, mode="decrement")
-    assert [flow.place for flow in found.flows] == [None]
+    assert [flow.places for flow in found.flows] == [()]
     back = stepping(version, names=("there", "back"), src_port={"values": [7, 9, 8]})
     assert [flow.source_port for flow in read(back).plan.flows] == [
         FieldPattern(values=(7, 9, 8), mode="increment")
@@ -305,7 +326,7 @@ def test_sizes_and_marks_step_with_them(version: int) -> None:
         (100, FieldPattern(values=(0, 10, 46), mode="increment")),
         (150, FieldPattern(values=(46, 0, 10), mode="increment")),
     ]
-    assert [found.mean_octets, found.largest_octets, found.frame_size] == [125, 150, 150]
+    assert [found.mean_octets_of("forward"), found.largest_octets, found.frame_size] == [125, 150, 150]
     if version == 6:
         labels = stepping(6, flow_label={"increment": {"start": 5, "step": 7, "count": 3}})
         assert [flow.flow_label for flow in read(labels).plan.flows] == [
@@ -340,7 +361,15 @@ PORT = "flows[0].packet[2].udp.src_port"
         ({"src_port": {"increment": {"start": 65535, "step": 1, "count": 2}}}, PORT),
         ({"src_port": {"values": [0, 5]}}, PORT),
         ({"size": {"increment": {"start": 200, "end": 100, "step": 1}}}, "flows[0].size.increment"),
-        ({"size": {"random": {"min": 64, "max": 100}}}, "flows[0].size"),
+        ({"size": {"increment": {"start": 64, "end": 10**9, "step": 1}}}, "flows[0].size"),
+        ({"size": {"random": {"min": 100, "max": 99}}}, "flows[0].size.random"),
+        ({"size": {"random": {"min": 63, "max": 99}}}, "flows[0].size"),
+        ({"size": {"random": {"min": 64, "max": 65}}, "dscp": {"values": [1, 2]}}, "flows[0].size"),
+        ({"dscp": {"values": [*range(64)]}, "ecn": {"values": [0, 1, 2, 3, 0]}}, "flows[0].packet"),
+        (
+            {"dscp": {"values": [*range(64)]}, "ecn": {"values": [1, *range(4)] * 13}},
+            "flows[0].packet[1].ipv4.priority.dscp",
+        ),
     ],
 )
 def test_patterns_that_cannot_be_sent_are_refused_by_their_key(fields: dict[str, Any], key: str) -> None:
@@ -348,15 +377,40 @@ def test_patterns_that_cannot_be_sent_are_refused_by_their_key(fields: dict[str,
     assert any(error.startswith(f"{key}:") for error in errors), errors
 
 
-def test_patterns_of_both_directions_are_the_same_in_the_same_order() -> None:
-    made = stepping(4, names=("there", "back"), src_port={"values": [7, 9, 8]})
+@pytest.mark.parametrize("version", [4, 6])
+def test_directions_that_are_alike_have_the_same_flows_and_others_their_own(version: int) -> None:
+    made = stepping(version, names=("there", "back"), src_port={"values": [7, 9, 8]})
+    (flow,) = read(made).plan.flows
+    assert (flow.direction, flow.source_port) == (None, FieldPattern(values=(7, 9, 8), mode="increment"))
     made.flows[1].packet[2].src_port.values = [7, 8, 10]
-    assert refusals(lambda found: None, made)[0].startswith("flows[1]: no flow of the other direction")
-    sizes = {"increment": {"start": 100, "end": 102}}
-    made = stepping(4, names=("there", "back"), size=sizes, src_port={"values": [7, 9, 8]})
-    assert [flow.frame_size for flow in read(made).plan.flows] == [100, 101, 102]
-    made.flows[1].packet[2].src_port.values = [7, 8, 10]
-    assert refusals(lambda found: None, made)[0].startswith("flows[1]: sizes in turn")
+    assert [(flow.direction, flow.source_port) for flow in read(made).plan.flows] == [
+        ("forward", FieldPattern(values=(7, 9, 8), mode="increment")),
+        ("reverse", FieldPattern(values=(7, 8, 10), mode="increment")),
+    ]
+    made.flows[1].packet[2].src_port.value = 5
+    found = read(made)
+    assert [flow.source_port for flow in found.plan.flows] == [
+        FieldPattern(values=(7, 9, 8), mode="increment"),
+        5,
+    ]
+    assert [flow.destination_port for flow in found.plan.flows] == [None, None]
+    assert found.plan.destination_ports.first == 6000
+
+
+def test_a_direction_can_have_more_flows_than_the_other() -> None:
+    def change(found: dict[str, Any]) -> None:
+        del found["flows"][4:]
+        found["flows"][3]["packet"][1]["ipv4"]["priority"] = {"dscp": {"phb": {"value": 1}}}
+
+    found = read(several(), change)
+    assert [(flow.direction, flow.dscp) for flow in found.plan.flows] == [
+        *(("forward", dscp) for dscp in DSCPS.values()),
+        ("reverse", 1),
+    ]
+    assert [flow.places for flow in found.flows] == [(0,), (1,), (2,), ()]
+    rate_fps, rates = found.rates_of(found.directions)
+    assert rate_fps == 1000
+    assert rates is not None
 
 
 def test_shares_that_no_sequence_has_are_refused() -> None:
@@ -367,13 +421,6 @@ def test_shares_that_no_sequence_has_are_refused() -> None:
     assert refusals(change, several(names="there"))[0].startswith(
         "flows[0].rate: these shares are exact only"
     )
-
-
-def test_what_only_one_direction_has_is_refused() -> None:
-    def change(found: dict[str, Any]) -> None:
-        del found["flows"][4:]
-
-    assert refusals(change)[0].startswith("flows[3]:")
 
 
 def test_while_it_runs_each_is_counted_by_itself() -> None:

@@ -176,7 +176,6 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "tx_rx", "port", "tx_name", to="no"), "flows[0].tx_rx.port.tx_name"),
         (set_in("flows", 0, "tx_rx", "port", "rx_names", to=["p1"]), "flows[0].tx_rx.port.rx_names"),
         (set_in("flows", 0, "tx_rx", to={"choice": "device", "device": {}}), "flows[0].tx_rx"),
-        (set_in("flows", 0, "size", to={"choice": "random", "random": {}}), "flows[0].size"),
         (
             set_in(
                 "flows", 0, "size", to={"choice": "weight_pairs", "weight_pairs": {"predefined": "tcp_imix"}}
@@ -209,6 +208,7 @@ def set_in(*path: Any, to: Any) -> Change:
         ),
         (set_in("flows", 0, "duration", "fixed_packets", "packets", to=10**9), "flows[0].duration"),
         (set_in("flows", 0, "payload", to={"choice": "fixed"}), "flows[0].payload"),
+        (set_in("flows", 0, "payload", to={"fixed": {"pattern": "2e"}}), "flows[0].payload.fixed"),
         (set_in("flows", 0, "metrics", "latency", "mode", to="cut_through"), "flows[0].metrics.latency.mode"),
         (set_in("flows", 0, "metrics", "rx_tx_ratio", to={"choice": "x"}), "flows[0].metrics.rx_tx_ratio"),
         (set_in("flows", 0, "packet", 2, to={"choice": "tcp", "tcp": {}}), "flows[0].packet[2].tcp.src_port"),
@@ -218,7 +218,7 @@ def set_in(*path: Any, to: Any) -> Change:
             lambda found: flow_of(found)["packet"].append({"choice": "custom", "custom": {"bytes": "2e"}}),
             "flows[0].packet[3].custom",
         ),
-        (lambda found: flow_of(found)["packet"].pop(), "flows[0].packet"),
+        (lambda found: flow_of(found)["packet"].__delitem__(slice(1, None)), "flows[0].packet"),
         (lambda found: flow_of(found)["packet"].clear(), "flows[0].packet"),
         (lambda found: flow_of(found)["packet"][2]["udp"].pop("src_port"), "flows[0].packet[2].udp.src_port"),
         (
@@ -273,6 +273,24 @@ def test_a_flow_without_a_receiver_arrives_at_the_other_port(version: int, ports
     found = traffic_of(document(config(version, names=("only",)), change))
     assert found.notes[0].startswith("flows[0].tx_rx.port: names no port that receives")
     assert [(flow.port_tx, flow.port_rx) for flow in found.flows] == [("p1", "p2" if ports == 2 else "")]
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_packet_without_a_header_behind_ip_has_udps_which_a_warning_says(version: int) -> None:
+    """Such a flow has addresses and no ports: one flow for every hash."""
+
+    def change(found: dict[str, Any]) -> None:
+        ip = flow_of(found)["packet"][1][f"ipv{version}"]
+        ip["protocol" if version == 4 else "next_header"] = {"choice": "auto"}
+        flow_of(found)["packet"].pop()
+        flow_of(found)["payload"] = {"choice": "increment_byte"}
+
+    found = traffic_of(document(config(version, names=("only",)), change))
+    assert [note.partition(":")[0] for note in found.notes] == ["flows[0].payload", "flows[0].packet"]
+    assert "from port 49184 to port 7" in found.notes[1]
+    ports = found.plan.source_ports, found.plan.destination_ports
+    assert [(each.first, each.last) for each in ports] == [(49184, 49184), (7, 7)]
+    assert found.plan.flows == ()
 
 
 @pytest.mark.parametrize("locations", [("a",), ("a", "a"), ("a", ""), ("a", "b", "c")])

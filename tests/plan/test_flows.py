@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from ipaddress import IPv4Address
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,39 @@ def test_a_cycle_has_each_share_exactly_and_spreads_it(shares: tuple[int, ...]) 
         places = [place for place, of in enumerate(cycle) if of == index]
         gaps = [(b - a) % period or period for a, b in zip(places, places[1:] + places[:1], strict=True)]
         assert max(gaps) <= period / share + len(shares) + 1
+
+
+def test_flows_that_exchange_their_places_have_exact_shares_in_a_drawn_order() -> None:
+    """The others stay where they are without it; each seed has an order of its own."""
+    shares, together = (2, 1, 3), flow_cycle((3, 3))
+    cycle = flow_cycle(shares, (5, 5, None))
+    turns = 65_536 // 6
+    assert Counter(cycle) == {index: share * turns for index, share in enumerate(shares)}
+    assert [index == 2 for index in cycle] == [index == 1 for index in together] * turns
+    drawn = [index for index in cycle if index != 2]
+    after_one = Counter(b for a, b in pairwise(drawn) if a == 1)
+    assert abs(after_one[1] - sum(after_one.values()) / 3) < 6 * (sum(after_one.values()) * 2 / 9) ** 0.5
+    assert flow_cycle(shares, (6, 6, None)) != cycle == flow_cycle(shares, (5, 5, None))
+    assert flow_cycle(shares, (None,) * 3) == flow_cycle(shares)
+    plan = own({"name": "a", "shuffle": 5, "share": 2}, {"name": "b", "shuffle": 5, "share": 1})
+    assert [flow["shuffle"] for flow in plan.to_document()["flows"]] == [5, 5]
+    asked = mix_request(plan, 84)["mix"]
+    assert asked["cycle"] == list(flow_cycle((2, 1), (5, 5)))
+    assert all("shuffle" not in each for each in asked["classes"])
+    assert mix_lines(plan, 84) == [
+        "Flows: of every 65535 frames of a direction, 43690 of a (order drawn with the seed 5); 21845 of b"
+        " (order drawn with the seed 5)."
+    ]
+
+
+@pytest.mark.parametrize(("said", "ecn"), [(2, 2), ("ECT(0)", 2), ("ect(1)", 1), ("CE", 3), ("Not-ECT", 0)])
+def test_ecn_is_a_number_or_a_name(said: object, ecn: int) -> None:
+    """RFC 3168."""
+    plan = own({"name": "a", "ecn": said}, {"name": "b"})
+    assert plan.flows[0].ecn == ecn
+    classes = mix_request(plan, 84)["mix"]["classes"]
+    assert [each.get("ecn") for each in classes] == [ecn or None, None]
+    assert ("ECN" in plan.flows[0].words) == (ecn > 0)
 
 
 def test_the_engine_gets_what_a_flow_says() -> None:
@@ -210,6 +244,8 @@ def test_ipv6_flows_have_labels() -> None:
         ([{"name": "a", "flow-label": 1}], "plan.flow-label-in-ipv4", "flow.flow-label"),
         ([{"name": "a", "dscp": "best"}], "plan.not-a-dscp", "flow.dscp"),
         ([{"name": "a", "dscp": 64}], "plan.not-a-field-value", "flow.dscp"),
+        ([{"name": "a", "ecn": 4}], "base.out-of-range", "flow.ecn"),
+        ([{"name": "a", "shuffle": -1}], "base.out-of-range", "flow.shuffle"),
         ([{"name": "a", "share": 0}], "plan.not-a-flow-share", "flow.share"),
         ([{"name": "a", "frame-size": 63}], "base.out-of-range", "flow.frame-size"),
         ([{"name": "a", "loss-at-most": "101%"}], "base.out-of-range", "flow.loss-at-most"),

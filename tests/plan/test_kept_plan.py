@@ -25,6 +25,8 @@ FLOWS: dict[int, list[dict[str, Any]]] = {
             "left": [hosts[0], hosts[1]],
             "right": hosts[2],
             "dscp": ["EF", 0],
+            "ecn": "ECT(1)",
+            "shuffle": 0,
             "source-port": "1-2",
             "lock-step": ["dscp", "source-port", "left"],
             "vlan": "3-9:increment",

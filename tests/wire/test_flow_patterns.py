@@ -24,7 +24,7 @@ from tests.wire.tagged_flows import (
     trial_over_cable,
     without_tags,
 )
-from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of, ports_of
+from tests.wire.test_flows import BOTH, checksums_are_right, dscp_of, ecn_of, ports_of
 from tests.wire.wire_session import NOBODY, engine
 
 pytestmark = pytest.mark.wire
@@ -42,6 +42,7 @@ def flows_of(version: int) -> list[dict[str, Any]]:
         "name": "calls",
         "share": 2,
         "dscp": CLASSES,
+        "ecn": "CE",
         "destination-port": PORTS,
         "lock-step": ["dscp", "destination-port"],
         "source-port": {"first": 1000, "last": 1990, "step": 10, "mode": "increment"},
@@ -67,6 +68,7 @@ class Seen:
     destination: str
     ports: tuple[int, int]
     dscp: int
+    ecn: int
     label: int
     priorities: tuple[int, int]
 
@@ -98,6 +100,7 @@ def captured(version: int, folder: Path) -> list[Seen]:
                 destination=destination,
                 ports=ports_of(frame),
                 dscp=dscp_of(frame),
+                ecn=ecn_of(frame),
                 label=int.from_bytes(frame[14:18]) & 0xFFFFF if version == 6 else 0,
                 priorities=(octets[14] >> 5, octets[18] >> 5),
             )
@@ -131,7 +134,8 @@ def test_a_capture_has_every_pattern_of_each_flow(version: int, tmp_path: Path) 
     for counts in (together, Counter(frame.priorities[0] for frame in calls), apart):
         assert all(is_usual(count, len(calls) / len(counts)) for count in counts.values()), "equally likely"
 
-    assert all((frame.dscp, *frame.priorities) == (0, 0, 0) for frame in rest)
+    assert all((frame.dscp, frame.ecn, *frame.priorities) == (0, 0, 0, 0) for frame in rest)
+    assert {frame.ecn for frame in calls} == {3}
     ports = Counter(frame.ports[0] for frame in rest)
     assert ports.keys() == {7, 8, 9, 10}
     assert all(is_usual(count, len(rest) / 4) for count in ports.values())

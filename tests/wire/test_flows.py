@@ -35,7 +35,7 @@ from tests.wire.wire_session import (
 pytestmark = pytest.mark.wire
 FLOWS: list[dict[str, Any]] = [
     {"name": "voice", "share": 1, "dscp": "EF", "destination-port": 5060, "loss-at-most": "0%"},
-    {"name": "video", "share": 3, "dscp": "AF41", "source-port": 4000, "vlan-priority": 4},
+    {"name": "video", "share": 3, "dscp": "AF41", "ecn": "ECT(0)", "source-port": 4000, "vlan-priority": 4},
     {"name": "rest", "share": 6},
 ]
 BUSY_HOST = {"offered_tolerance": 0.1, "overdue_tolerance": 1, "longest_overdue_us": 1e12}
@@ -53,6 +53,10 @@ def plan_of(version: int) -> AddressPlan:
 
 def dscp_of(frame: bytes) -> int:
     return frame[15] >> 2 if frame[12:14] == b"\x08\x00" else int.from_bytes(frame[14:16], "big") >> 6 & 0x3F
+
+
+def ecn_of(frame: bytes) -> int:
+    return frame[15] & 3 if frame[12:14] == b"\x08\x00" else frame[15] >> 4 & 3
 
 
 def ports_of(frame: bytes) -> tuple[int, int]:
@@ -102,6 +106,7 @@ def test_a_capture_has_exact_shares_and_the_fields_of_each_flow(version: int, tm
         source, destination = ports_of(frame)
         assert (destination == 5060) == (dscp_of(frame) == 46)
         assert (source == 4000) == (dscp_of(frame) == 34)
+        assert ecn_of(frame) == (2 if dscp_of(frame) == 34 else 0)
         assert len(frame) + 4 == 100
         assert checksums_are_right(frame)
         if version == 6:
@@ -123,6 +128,7 @@ def test_a_cable_brings_every_frame_of_each_flow(version: int, tmp_path: Path) -
         for of_class in direction.classes:
             assert of_class.flow is not None
             assert of_class.flow.reordered_frames == of_class.flow.duplicated_frames == 0
+            assert of_class.flow.remarked_frames == 0
             latency = of_class.flow.latency
             assert latency.min_ns is not None
             assert latency.p50_ns is not None

@@ -25,7 +25,7 @@ from evenhand.cli.router import testbed_text as text_for
 from evenhand.otg.server import Places, RunningServer, otg_server
 from evenhand.plan import make_mix
 from evenhand.reference import ReferenceDut, reference_router
-from tests.otg.clients import all_captured, api_of, captured, refused, send, set_capture, set_state
+from tests.otg.clients import all_captured, api_of, captured, ports_of, refused, send, set_capture, set_state
 from tests.otg.configs import SIZE, config
 from tests.wire.wire_session import MOST_ATTEMPTS, built_router, until
 
@@ -144,6 +144,57 @@ def test_flows_of_udp_tcp_and_icmp_are_sent_side_by_side(
     assert {frame[TCP].dport for frame in frames if TCP in frame} == {80}
     assert {frame[UDP].dport for frame in frames if UDP in frame} == {6000}
     assert len(frames) == 120
+
+
+@pytest.mark.parametrize(("transport", "version"), [("grpc", 4), ("http", 6)])
+def test_sizes_are_drawn_and_those_of_each_direction(
+    server: RunningServer, transport: str, version: int
+) -> None:
+    """Octets are those of the captured frames, to the last one; the other direction has its own size and
+    ports."""
+    api = api_of(server, transport)
+    made = config(version, packets=200, pps=1000, hosts=1)
+    there, back = made.flows
+    there.size.random.min, there.size.random.max = 100, 1400
+    back.size.fixed, back.packet[2].src_port.value = 1518, 5001
+    made.captures.add(name="ca", port_names=["p1", "p2"])
+    api.set_config(made)
+    found = send(api, 200, 200, before=lambda: set_capture(api, "start"))
+    set_capture(api, "stop")
+    assert [metric.frames_rx for metric in found] == [200, 200]
+    frames = captured(api, "p2")
+    sizes = [len(frame) + 4 for frame in frames]
+    assert (found[0].bytes_tx, found[0].bytes_rx) == (sum(sizes), sum(sizes))
+    assert len({*sizes}) > 50
+    assert (min(sizes) >= 100, max(sizes) <= 1400) == (True, True)
+    assert {frame[UDP].sport for frame in frames} == {5000}
+    frames = captured(api, "p1")
+    assert {(len(frame) + 4, frame[UDP].sport) for frame in frames} == {(1518, 5001)}
+    assert found[1].bytes_rx == 200 * 1518
+    sender, receiver = ports_of(api, "p1", "p2")
+    assert (sender.bytes_tx, receiver.bytes_tx) == (sum(sizes), 200 * 1518)
+
+
+@pytest.mark.parametrize(("transport", "version"), [("http", 4), ("grpc", 6)])
+def test_a_case_of_ip_alone_with_ecn(server: RunningServer, transport: str, version: int) -> None:
+    """A script that writes no header behind IP gets its counts, and ECN in the octet that it asks for."""
+    api = api_of(server, transport)
+    made = config(version, packets=40, pps=400, hosts=1, names=("f1",))
+    made.flows[0].packet.remove(2)
+    ip = made.flows[0].packet[1]
+    if version == 4:
+        ip.priority.dscp.phb.value, ip.priority.dscp.ecn.value = 46, 2
+    else:
+        ip.traffic_class.value = 46 << 2 | 2
+    made.captures.add(name="ca", port_names=["p2"])
+    (note,) = api.set_config(made).warnings
+    assert note.startswith("flows[0].packet: has no header behind IP")
+    (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
+    assert (metric.frames_tx, metric.frames_rx, metric.loss) == (40, 40, 0.0)
+    set_capture(api, "stop")
+    frames = captured(api, "p2", 7)
+    assert {frame[1].tos if version == 4 else frame[1].tc for frame in frames} == {46 << 2 | 2}
+    assert len(frames) == 40
 
 
 @pytest.mark.parametrize(("transport", "version"), [("https", 4), ("grpc", 6)])

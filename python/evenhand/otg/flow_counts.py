@@ -54,6 +54,15 @@ class FlowCounts:
         )
 
 
+def counts_together(parts: Sequence[FlowCounts]) -> FlowCounts:
+    """Those of a flow whose frames are of several flows of the plan."""
+    found = parts[0]
+    for each in parts[1:]:
+        tx_fps, rx_fps = found.tx_fps + each.tx_fps, found.rx_fps + each.rx_fps
+        found = replace(each.after(found), tx_fps=tx_fps, rx_fps=rx_fps)
+    return found
+
+
 def counts_of_class(counted: ClassCount) -> FlowCounts:
     """Those of a flow of the plan whose trial has ended."""
     flow = counted.flow

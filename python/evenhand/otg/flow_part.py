@@ -8,31 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import floor
 from typing import Any
 
-from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.flow_marks import MARKS, FlowMarks
-from evenhand.otg.headers import TRANSPORTS, read_header
+from evenhand.otg.headers import PROTOCOLS, TRANSPORTS, read_header
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.patterns import LARGEST_PORT, Numbers, as_pattern, is_side_by_side, numbers_of
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
 from evenhand.otg.refusals import OtgError, other_keys
+from evenhand.otg.sizes import read_sizes
 from evenhand.otg.stations import Station, stations_named
-from evenhand.plan import (
-    SIDES,
-    Direction,
-    FrameSize,
-    SideName,
-    Transport,
-    is_weighted,
-    mean_octets,
-    parse_imix,
-    receiving_side,
-    sending_side,
-)
+from evenhand.plan import SIDES, Direction, SideName, Transport, receiving_side, sending_side
 from evenhand.plan.field_pattern import LONGEST_LIST
+from evenhand.plan.topology import CLASSIC_DESTINATION_PORT, CLASSIC_SOURCE_PORT
 from evenhand.trial import Burst
 
 _BITS = {"bps": 1, "kbps": 10**3, "mbps": 10**6, "gbps": 10**9}
@@ -42,19 +33,25 @@ _SIMPLE: Mapping[str, Any] = {
     "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": 1}},
 }
 """In place of what is read here, for the reader of flows that the file import has too."""
-IMIX = "64:7,570:4,1518:1"
-"""That of OTG's name."""
-_SIZES = (("start", 64), ("end", 1518), ("step", 1))
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
 LARGEST_VLAN = 4094
 HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", *TRANSPORTS)
 _FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP, TCP or an echo of ICMP"
 _NO_HEADER = {
-    "custom": "the payload says which frame it is, so that each is found or missed: leave it out; the rest of"
-    " the frame is padded up to its size"
+    "custom": "the payload begins with what says which frame it is, and is checked octet for octet: leave it"
+    " out; the rest of the frame is padded up to its size"
 }
 """Why frames cannot have a header that scripts often have."""
+_WITHOUT_HEADER: Mapping[str, Any] = {
+    "choice": "udp",
+    "udp": {
+        "src_port": {"choice": "value", "value": CLASSIC_SOURCE_PORT.first},
+        "dst_port": {"choice": "value", "value": CLASSIC_DESTINATION_PORT.first},
+    },
+}
+"""What frames have that have no header behind IP."""
+_PROTOCOL_KEYS = {"ipv4": "protocol", "ipv6": "next_header"}
 LONGEST_BURSTS_S = 30.0
 """A stop waits for their end: a trial of bursts does not end earlier."""
 _NS = {"nanoseconds": 1e-9, "microseconds": 1e-6}
@@ -71,8 +68,10 @@ class SentFlow:
     rate_fps: float
     packets: int | None
     """Its frames; None if it has no end of its own."""
-    place: int | None = None
-    """Its place among the flows of the plan; None: it is alone in its direction."""
+    mean_octets: Fraction
+    """The mean size of its frames."""
+    places: tuple[int, ...] = ()
+    """Its places among the flows that the plan sends in its direction; empty: it is alone there."""
 
 
 class FlowPart:
@@ -100,16 +99,14 @@ class FlowPart:
         self._version: Any = next((int(kind[-1]) for kind in _kinds(flow) if kind in ("ipv4", "ipv6")), 0)
         ends, of_side = self._between_ports(flow.get("tx_rx", {}), sides)
         ends, self._direction, port_tx, port_rx = self._read_ends(ends, sides)
-        self.sizes: Numbers = ()
-        """Frame sizes in the order of the frames, where they step; then `frame_size` is the first."""
-        self.frame_size = self._read_size(flow.get("size"))
+        self.sizes = read_sizes(flow.get("size"), self.at, errors)
         self.rate = self._read_rate(flow.get("rate"), rates)
         self.rate_fps = float(self.rate)
         self.exact_s: Fraction | None = None
         """Seconds; None: it has no end, or bursts."""
         self.duration_kind = choice_of(flow.get("duration"), "continuous")
         self.packets, self.duration_s = self._read_duration(flow.get("duration"))
-        self._check_headers(_kinds(flow))
+        headers = self._with_transport(flow)
         self.sent = SentFlow(
             name=self.name,
             direction=self._direction,
@@ -117,6 +114,7 @@ class FlowPart:
             port_rx=port_rx,
             rate_fps=self.rate_fps,
             packets=self.packets,
+            mean_octets=self.sizes.mean,
         )
         self._randoms: list[tuple[str, int]] = []
         self._values: dict[str, FieldValues] = {}
@@ -128,10 +126,14 @@ class FlowPart:
         """The header in place of UDP's."""
         self.stepping: list[str] = []
         """Addresses whose values come in an order of their own."""
-        packet = [self._plain(header, place) for place, header in enumerate(flow.get("packet", []))]
-        self.vlans = tuple(
-            self._vlan(header, place) for place, header in enumerate(packet) if _is_tag(header)
-        )
+        packet = [self._plain(header, place) for place, header in enumerate(headers)]
+        self.tags = [self._vlan(header, place) for place, header in enumerate(packet) if _is_tag(header)]
+        """The VLANs of each tag in the order of the frames, the outermost tag first."""
+        self._errors += [
+            f"{self.at}.packet: only the innermost tag can have several VLANs"
+            for tag in self.tags[:-1]
+            if len(tag) > 1
+        ]
         packet = self._with_addresses_of(of_side, [header for header in packet if not _is_tag(header)])
         document = {"name": self.name, "tx_rx": ends, "packet": packet, **_SIMPLE}
         self.read = ReadFlow(
@@ -141,12 +143,27 @@ class FlowPart:
     def _refuse(self, key: str, why: str) -> None:
         self._errors.append(f"{self.at}.{key}: {why}")
 
-    def _check_headers(self, kinds: Sequence[str]) -> None:
+    @property
+    def vlans(self) -> tuple[int, ...]:
+        """The first VLAN of each tag."""
+        return tuple(tag[0] for tag in self.tags)
+
+    def _with_transport(self, flow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """The headers, of which UDP's is the last where there is none behind IP."""
+        headers, kinds = list(flow.get("packet", [])), _kinds(flow)
         for place, kind in enumerate(kinds):
             if kind not in HEADERS:
                 self._refuse(f"packet[{place}].{kind}", _NO_HEADER.get(kind, _FRAME))
+        if kinds and kinds[-1] in _PROTOCOL_KEYS:
+            self.notes.append(
+                f"{self.at}.packet: has no header behind IP: frames have UDP's, from port"
+                f" {CLASSIC_SOURCE_PORT.first} to port {CLASSIC_DESTINATION_PORT.first}"
+            )
+            headers, kinds = [*headers, _WITHOUT_HEADER], [*kinds, "udp"]
+        self._protocol = PROTOCOLS.get(kinds[-1] if kinds else "", 0)
         if not {*kinds} - {*HEADERS} and len([kind for kind in kinds if kind in TRANSPORTS]) != 1:
             self._refuse("packet", f"{', '.join(kinds) or 'no headers'}: {_FRAME}: let one of these end it")
+        return headers
 
     def _check_inner(self, flow: Mapping[str, Any]) -> None:
         for key in ("tx_rx", "size", "rate", "duration", "metrics"):
@@ -158,6 +175,15 @@ class FlowPart:
             self._refuse("metrics.latency.mode", "cut_through: frames are stamped by software, store_forward")
         if any(metrics.get("predefined_metric_tags", {}).values()):
             self._refuse("metrics.predefined_metric_tags", "is not honoured here")
+        payload = flow.get("payload", {})
+        self._errors += other_keys(payload, "flows[].payload", f"{self.at}.payload")
+        if payload and choice_of(payload, "increment_byte") != "increment_byte":
+            self._refuse("payload", f"{choice_of(payload, '')}: only increment_byte can be sent")
+        elif payload:
+            self.notes.append(
+                f"{self.at}.payload: begins with a tag that says which frame it is; octets that rise from 0"
+                " follow"
+            )
 
     def _between_ports(
         self, ends: Mapping[str, Any], sides: Mapping[str, SideName]
@@ -212,13 +238,10 @@ class FlowPart:
         }
         return FlowAddresses(at=self.at, version=self._version, values=values, stations=of_side)
 
-    def _vlan(self, header: Mapping[str, Any], place: int) -> int:
-        """The number of a tag."""
-        field = header.get("vlan", {}).get("id", {})
-        number = field.get("value", 0) if choice_of(field, "value") == "value" else 0
-        if not 1 <= number <= LARGEST_VLAN:
-            self._refuse(f"packet[{place}].vlan.id", f"one value from 1 to {LARGEST_VLAN:,} can be sent")
-        return int(number)
+    def _vlan(self, header: Mapping[str, Any], place: int) -> Numbers:
+        """The numbers of a tag, in the order of the frames."""
+        field, at = header.get("vlan", {}).get("id", {}), f"{self.at}.packet[{place}].vlan.id"
+        return numbers_of(field, at, self._errors, least=1, most=LARGEST_VLAN, default=1)
 
     def _read_ends(
         self, ends: Mapping[str, Any], sides: Mapping[str, SideName]
@@ -237,53 +260,13 @@ class FlowPart:
         direction: Direction = "forward" if sides.get(sender) == "left" else "reverse"
         return ends, direction, sender, receivers[0] if receivers else ""
 
-    def _read_size(self, size: Mapping[str, Any] | None) -> FrameSize:
-        choice = choice_of(size, "fixed")
-        if choice == "fixed":
-            return int((size or {}).get("fixed", 64))
-        if choice == "increment":
-            inner = (size or {}).get("increment", {})
-            self._errors += other_keys(inner, "flows[].size.increment", f"{self.at}.size.increment")
-            start, end, step = (int(inner.get(key, usual)) for key, usual in _SIZES)
-            self.sizes = range(start, end + 1, max(step, 1))
-            if not self.sizes:
-                self._refuse("size.increment", f"no size is from {start} to {end}")
-            return start
-        if choice != "weight_pairs":
-            self._refuse("size", f"{choice}: frames have one size, fixed, increment, or weight_pairs")
-            return 64
-        pairs = (size or {}).get("weight_pairs", {})
-        if choice_of(pairs, "predefined") == "predefined":
-            name = pairs.get("predefined", "unspecified")
-            if name != "imix":
-                self._refuse("size", f"weight_pairs.predefined {name}: write its sizes and weights as custom")
-                return 64
-            written = IMIX
-        else:
-            weights = [
-                (each.get("size", 64), float(each.get("weight", 1))) for each in pairs.get("custom", [])
-            ]
-            if not all(weight.is_integer() for _, weight in weights):
-                self._refuse("size", "weight_pairs.custom: weights are whole numbers here")
-                return 64
-            written = ",".join(f"{size}:{weight:.0f}" for size, weight in weights)
-        try:
-            return parse_imix(written, where="size") if is_weighted(written) else int(written.split(":")[0])
-        except (EvenhandError, ValueError) as error:
-            self._refuse("size", f"weight_pairs: {error}")
-            return 64
-
-    @property
-    def mean_octets(self) -> Fraction:
-        return Fraction(sum(self.sizes), len(self.sizes)) if self.sizes else mean_octets(self.frame_size)
-
     def _read_rate(
         self, rate: Mapping[str, Any] | None, line_rates_bps: Mapping[SideName, float | None]
     ) -> Fraction:
         """Frames per second. Bits are those of the wire, with preamble and gap: OTG's least rate is that of a
         frame of 64 octets with them."""
         choice, given = choice_of(rate, "pps"), rate or {}
-        wire_bits = 8 * (self.mean_octets + ETHERNET_GAP_OCTETS)
+        wire_bits = 8 * (self.sizes.mean + ETHERNET_GAP_OCTETS)
         if choice == "pps":
             found = _exact(given.get("pps", 1000))
         elif choice in _BITS:
@@ -319,7 +302,7 @@ class FlowPart:
             self.exact_s = packets / self.rate
         else:
             self.exact_s = _exact(inner.get("seconds", 1))
-            packets = round(self.exact_s * self.rate)
+            packets = floor(self.exact_s * self.rate + Fraction(1, 2))
         if not 1 <= packets <= self._longest_s * self.rate_fps:
             self._refuse(
                 "duration",
@@ -327,7 +310,7 @@ class FlowPart:
                 " at most",
             )
             return 1, 1.0
-        return packets, packets / self.rate_fps
+        return packets, float(self.exact_s)
 
     def _read_bursts(self, inner: Mapping[str, Any]) -> tuple[int | None, float]:
         """Frames at the flow's rate, then the gap, again and again."""
@@ -368,8 +351,13 @@ class FlowPart:
         self._errors += other_keys(fields, f"flows[].packet[].{kind}", f"{at}.{kind}")
         # A destination of `auto` is what ARP or ND finds, or a device's address.
         written = {name: field for name, field in fields.items() if field.get("choice") != "auto"}
+        key = _PROTOCOL_KEYS.get(kind, "")
+        if (protocol := written.pop(key, None)) and protocol.get("value") != self._protocol:
+            self._errors.append(f"{at}.{kind}.{key}: is that of the header behind it, {self._protocol}")
         for name in [name for name in MARKS.get(kind, ()) if name in written or kind == "vlan"]:
             self.marks.read(kind, name, written.pop(name, {}), f"{at}.{kind}.{name}", self._errors)
+        if kind == "vlan":
+            return {"choice": kind, kind: written}
         plain = {name: self._field(f"{at}.{kind}.{name}", field) for name, field in written.items()}
         if kind in ("ipv4", "ipv6"):
             for name in ("src", "dst"):
@@ -458,19 +446,20 @@ def _is_tag(header: Mapping[str, Any]) -> bool:
 
 
 def vlans_of(flows: Sequence[FlowPart], errors: list[str]) -> Mapping[SideName, tuple[int, ...]]:
-    """By side: of the flow that is sent there, or of the devices there."""
+    """By side: of the devices there, or of the first flow that is sent there. The innermost tag of a flow may
+    have other VLANs."""
     found: dict[SideName, tuple[int, ...]] = {}
     for flow in flows:
         stations = {} if flow.read.addresses is None else flow.read.addresses.stations
-        for side, each in stations.items():
-            if each and each[0].vlans:
-                found[side] = each[0].vlans
+        found |= {side: each[0].vlans for side, each in stations.items() if each and each[0].vlans}
     for flow in flows:
-        side = sending_side(flow.sent.direction)
-        if flow.vlans and found.get(side, flow.vlans) != flow.vlans:
-            errors.append(f"{flow.at}.packet: its VLANs are not those of the devices there")
-        if flow.vlans:
-            found[side] = flow.vlans
+        side, mine = sending_side(flow.sent.direction), flow.vlans
+        its = found.setdefault(side, mine) if mine else ()
+        if (len(its), its[:-1]) != (len(mine), mine[:-1]):
+            errors.append(
+                f"{flow.at}.packet: its VLANs {mine} are unlike {its} of the {side}: all frames of a side"
+                " have as many tags, and one outer VLAN"
+            )
     for side, vlans in found.items():
         if len(vlans) > 2:
             errors.append(f"flows: {len(vlans)} tags on the {side}: frames have two at most")

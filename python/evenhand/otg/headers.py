@@ -14,6 +14,8 @@ from evenhand.plan import IpVersion, Transport
 UDP_PORTS = ("src_port", "dst_port")
 TRANSPORTS: Mapping[str, int] = {"udp": 0, "tcp": 0, "icmp": 4, "icmpv6": 6}
 """Headers behind IP, and the IP version that they belong to; 0: both."""
+PROTOCOLS: Mapping[str, int] = {"udp": 17, "tcp": 6, "icmp": 1, "icmpv6": 58}
+"""Their numbers in the IP header."""
 _ECHOES: Mapping[int, str] = {4: "icmp", 6: "icmpv6"}
 _FLAGS = ("ctl_fin", "ctl_syn", "ctl_rst", "ctl_psh", "ctl_ack", "ctl_urg", "ecn_echo", "ecn_cwr", "ecn_ns")
 """From the lowest bit on."""

@@ -13,7 +13,7 @@ from typing import Any
 from evenhand.base.errors import PlanError
 from evenhand.otg.flow_part import FlowPart, SentFlow
 from evenhand.otg.headers import UDP_PORTS
-from evenhand.otg.patterns import Numbers, as_field, as_pattern, is_side_by_side
+from evenhand.otg.patterns import as_field, as_pattern, is_side_by_side
 from evenhand.otg.plan_of_flows import ReadFlow
 from evenhand.otg.refusals import OtgError
 from evenhand.plan import (
@@ -21,7 +21,7 @@ from evenhand.plan import (
     FieldPattern,
     Flow,
     FrameSize,
-    Imix,
+    SideName,
     is_flow_name,
     make_flows,
     sending_side,
@@ -30,6 +30,8 @@ from evenhand.plan import (
 MOST_OF_A_PORT = 64
 _PORTS = dict(zip(UDP_PORTS, ("source_port", "destination_port"), strict=True))
 """Keys of a plan's flow by the names of the fields."""
+_Own = Mapping[str, int | FieldPattern]
+"""Ports and VLAN of a flow by their keys of a plan's flow, as far as they are none of the plan as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,8 @@ class PortFlows:
     classes: tuple[Flow, ...]
     """The same as flows of a plan, each with its size; empty if all frames are alike, as every test frame
     is."""
+    places: tuple[tuple[int, ...], ...]
+    """Of each flow, which of them it is: several where its frames have several sizes."""
     read: ReadFlow
     """What they have in common, as one flow."""
 
@@ -65,8 +69,14 @@ class SentTogether:
     """One of each direction."""
 
 
-def flows_together(parts: Sequence[FlowPart]) -> SentTogether:
+def flows_together(
+    parts: Sequence[FlowPart], vlans: Mapping[SideName, tuple[int, ...]], seed: int
+) -> SentTogether:
     """The flows as they are sent.
+
+    Args:
+        vlans: The tags of each side that has some.
+        seed: For what is drawn before the frames are.
 
     Raises:
         OtgError: Those of one port, or of both, cannot be sent together.
@@ -74,36 +84,53 @@ def flows_together(parts: Sequence[FlowPart]) -> SentTogether:
     errors: list[str] = []
     directions = dict.fromkeys(part.sent.direction for part in parts)
     of_ports = [[part for part in parts if part.sent.direction == direction] for direction in directions]
-    has_classes = any(len(flows) > 1 or _is_flow_of_a_plan(flows[0]) for flows in of_ports)
     for flows in of_ports:
         _check_port(flows, errors)
-        if has_classes:
-            errors += [
-                f"{each.at}.size: weight_pairs: flows of a port, and those with a DSCP, flow label or VLAN"
-                " priority, have one size each"
-                for each in flows
-                if isinstance(each.frame_size, Imix)
-            ]
     if errors:
         raise OtgError(errors)
-    groups = [_port_flows(flows, has_classes, errors) for flows in of_ports]
-    errors += _unlike(groups, has_classes)
-    places = {} if errors else _places(groups, errors)
+    own = {
+        part.at: {**_own_ports(part, parts, is_alone=len(flows) == 1), **_own_vlan(part, vlans)}
+        for flows in of_ports
+        for part in flows
+    }
+    has_classes = (
+        any(own.values())
+        or len({part.sizes for part in parts}) > 1
+        or any(len(flows) > 1 or _is_flow_of_a_plan(flows[0]) for flows in of_ports)
+    )
+    common = {name: _common_port(name, parts, own) for name in _PORTS}
+    groups = [_port_flows(flows, own, common, seed if has_classes else None, errors) for flows in of_ports]
+    errors += _unlike(groups)
     if errors:
         raise OtgError(errors)
-    sizes = {each.frame_size for each in groups[0].classes}
-    size = groups[0].first.frame_size
-    classes = groups[0].classes
-    if len(sizes) == 1:
-        classes = tuple(replace(each, frame_size=None) for each in classes)
-    elif sizes:
-        size = max(each for each in sizes if each is not None)
+    classes, size = _classes_of_plan(groups)
+    places = {
+        part.at: places for group in groups for part, places in zip(group.flows, group.places, strict=True)
+    }
     return SentTogether(
-        flows=tuple(replace(part.sent, place=places.get(part.at)) for part in parts),
+        flows=tuple(replace(part.sent, places=places[part.at]) for part in parts),
         classes=classes,
         frame_size=size,
         reads=tuple(each.read for each in groups),
     )
+
+
+def _classes_of_plan(groups: Sequence[PortFlows]) -> tuple[tuple[Flow, ...], FrameSize]:
+    """Flows of both directions where they are alike but for names, else of each; and the size of those that
+    have none of their own."""
+    one, other = groups[0], groups[-1]
+    are_alike = [replace(each, name="") for each in one.classes] == [
+        replace(each, name="") for each in other.classes
+    ]
+    classes = one.classes
+    if not are_alike:
+        classes = tuple(
+            replace(each, direction=group.first.sent.direction) for group in groups for each in group.classes
+        )
+    sizes = {each.frame_size for each in classes if each.frame_size is not None}
+    if len(sizes) == 1:
+        classes = tuple(replace(each, frame_size=None) for each in classes)
+    return classes, max(sizes, default=one.first.sizes.frame_size)
 
 
 def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
@@ -111,8 +138,6 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
     first, others = flows[0], flows[1:]
     if len(flows) > MOST_OF_A_PORT:
         errors.append(f"{flows[MOST_OF_A_PORT].at}: a port sends {MOST_OF_A_PORT} flows at most")
-    if len(first.sizes) > MOST_OF_A_PORT:
-        errors.append(f"{first.at}.size: {len(first.sizes):,} sizes in turn, at most {MOST_OF_A_PORT}")
     for each in flows if others else ():
         if each.burst is not None:
             errors.append(f"{each.at}.duration.burst: flows of a port take turns: only one alone has bursts")
@@ -121,11 +146,9 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
             " all its frames together"
             for at in each.stepping
         ]
-        if each.sizes:
-            errors.append(f"{each.at}.size.increment: only a flow alone on its port has sizes in turn")
     for each in others:
         for key, what, mine, its in (
-            ("packet", "VLANs", first.vlans, each.vlans),
+            ("packet", "VLAN tags", (len(first.tags), first.vlans[:-1]), (len(each.tags), each.vlans[:-1])),
             ("packet", "MACs", _fields(first, 0), _fields(each, 0)),
             ("packet", "IP version and addresses", _addresses(first), _addresses(each)),
             ("duration", "duration", first.duration_kind, each.duration_kind),
@@ -138,39 +161,141 @@ def _check_port(flows: Sequence[FlowPart], errors: list[str]) -> None:
                 break
 
 
-def _port_flows(flows: Sequence[FlowPart], has_classes: bool, errors: list[str]) -> PortFlows:
+def _port_flows(
+    flows: Sequence[FlowPart],
+    own: Mapping[str, _Own],
+    common: Mapping[str, Any],
+    seed: int | None,
+    errors: list[str],
+) -> PortFlows:
+    """
+    Args:
+        common: The ports of the plan as a whole.
+        seed: None: all frames of both directions are alike, and no flows of the plan.
+    """
     first = flows[0]
     rate = sum((each.rate for each in flows), Fraction(0))
-    own = [_own_ports(each, flows) for each in flows]
     read = first.read
-    if any(own):
-        common = {name: _common_port(name, first, own) for name in _PORTS}
+    if any(own.values()):
         packet = [*read.document["packet"][:-1], {"choice": "udp", "udp": common}]
         read = replace(read, document={**read.document, "packet": packet})
-    classes: tuple[Flow, ...] = ()
-    if has_classes:
-        errors += [
-            f"{each.at}.size: {each.frame_size} octets: frames of these headers have {least} at least"
-            for each in flows
-            if isinstance(each.frame_size, int) and each.frame_size < (least := _smallest(each))
-        ]
-        asked = list(map(_class_of, flows, own))
-        rates = [each.rate for each in flows]
-        if len(first.sizes) > 1 and not errors:
-            # Equal shares take turns in the order of the flows: frame k is of number k.
-            asked, rates = _of_sizes(first, asked[0]), [Fraction(1)] * len(first.sizes)
-        try:
-            classes = make_flows(_with_names(asked), rates)
-        except PlanError as error:
-            errors.append(f"{first.at}.rate: {error.what}; give flows of a port rates of few parts")
+    classes, places = ((), ((),) * len(flows)) if seed is None else _classes(flows, own, seed, errors)
     is_alone = len(flows) == 1
     return PortFlows(
         flows=tuple(flows),
         rate_fps=float(rate),
-        packets=first.packets if is_alone or first.exact_s is None else round(first.exact_s * rate),
+        packets=first.packets
+        if is_alone or first.exact_s is None
+        else math.floor(first.exact_s * rate + Fraction(1, 2)),
         classes=classes,
+        places=((),) if is_alone else places,
         read=read,
     )
+
+
+def _classes(
+    flows: Sequence[FlowPart], own: Mapping[str, _Own], seed: int, errors: list[str]
+) -> tuple[tuple[Flow, ...], tuple[tuple[int, ...], ...]]:
+    """The flows of one port as flows of the plan, and which of them each is."""
+    drawn = [each for each in flows if each.sizes.is_drawn]
+    others = sum(len(each.sizes.octets) for each in flows if not each.sizes.is_drawn)
+    most = (MOST_OF_A_PORT - others) // max(len(drawn), 1)
+    asked: list[Flow] = []
+    rates: list[Fraction] = []
+    places = []
+    for number, flow in enumerate(flows):
+        if flow.sizes.least < (least := _smallest(flow)):
+            errors.append(
+                f"{flow.at}.size: {flow.sizes.least} octets: frames of these headers have {least} at least"
+            )
+        found = _flows_of_plan(
+            flow, own[flow.at], max(most, 2), seed + number, errors, is_alone=len(flows) == 1
+        )
+        places.append(tuple(range(len(asked), len(asked) + len(found))))
+        whole = sum(each.share for each in found)
+        asked += found
+        rates += [flow.rate * each.share / whole for each in found]
+    if len(asked) > MOST_OF_A_PORT:
+        errors.append(
+            f"{flows[0].at}: {len(asked)} sizes, and values of ECN in turn, of all flows of its port: at most"
+            f" {MOST_OF_A_PORT}"
+        )
+    if errors:
+        return (), tuple(places)
+    try:
+        return make_flows(_with_names(asked), rates), tuple(places)
+    except PlanError as error:
+        errors.append(f"{flows[0].at}.rate: {error.what}; give flows of a port rates of few parts")
+        return (), tuple(places)
+
+
+def _flows_of_plan(
+    flow: FlowPart, own: _Own, most: int, seed: int, errors: list[str], *, is_alone: bool
+) -> list[Flow]:
+    """One flow as flows of the plan, one for each of its sizes, and of its values of ECN.
+
+    Args:
+        most: Of drawn sizes.
+        is_alone: Whether it is the only one of its port.
+    """
+    marks = {
+        "dscp": flow.marks.dscp,
+        "flow_label": flow.marks.flow_label,
+        "vlan_priority": flow.marks.vlan_priority or (0,),
+    }
+    numbers = {
+        **marks,
+        **{_PORTS[name]: of for name, of in flow.ports.items()},
+        "vlan": (flow.tags or [(0,)])[-1],
+    }
+    fields: dict[str, Any] = {**{key: as_field(of) for key, of in marks.items()}, **own}
+    stepping = {key: of for key, of in numbers.items() if len(of) > 1 and key in fields}
+    sizes, ecn = flow.sizes, flow.marks.ecn
+    counted = sizes.counted(most)
+    is_mixed = len(counted) > 1 and not sizes.are_in_turn
+    if is_mixed and (stepping or len(ecn) > 1):
+        errors.append(
+            f"{flow.at}.size: sizes that are drawn, or in shares, beside values of"
+            f" {', '.join(stepping) or 'ECN'} in turn: give the flow one size, or one value of each field"
+        )
+        return []
+    period = 1 if is_mixed else math.lcm(len(counted), len(ecn))
+    if period > 1 and not is_alone:
+        errors.append(
+            f"{flow.at}.size: only a flow alone on its port has sizes, or values of ECN, in turn: the flows"
+            " of a port take turns themselves"
+        )
+    if period > MOST_OF_A_PORT:
+        errors.append(
+            f"{flow.at}.packet: values of ECN that repeat after {period:,} frames, with their DSCP and size;"
+            f" at most {MOST_OF_A_PORT}"
+        )
+        return []
+    shuffle = seed if sizes.is_drawn else None
+    found = []
+    for place in range(len(counted) if is_mixed else period):
+        size, share = counted[place % len(counted)]
+        if period > 1:
+            # Equal shares take turns in the order of the flows: frame k is of number k.
+            for key, of in stepping.items():
+                turns = range(place, place + period * len(of) // math.gcd(period, len(of)), period)
+                fields[key] = as_field([of[turn % len(of)] for turn in turns])
+        made = Flow(
+            name=flow.name,
+            share=share,
+            ecn=ecn[place % len(ecn)],
+            frame_size=size,
+            transport=flow.transport,
+            shuffle=shuffle,
+            **fields,
+        )
+        found.append(made)
+    if len(found) > 1:
+        found = [
+            replace(each, name=f"{flow.name} {number} of {len(found)}")
+            for number, each in enumerate(found, 1)
+        ]
+    return found
 
 
 def _smallest(flow: FlowPart) -> int:
@@ -181,73 +306,56 @@ def _smallest(flow: FlowPart) -> int:
     return SMALLEST_FRAME[flow.read.addresses.version] + more
 
 
-def _fields_of(flow: FlowPart) -> dict[str, Numbers]:
-    """The marks of a flow's frames in their order, by their key of a plan's flow."""
-    priority = _vlan_priority(flow)
-    return {
-        "dscp": flow.marks.dscp,
-        "flow_label": flow.marks.flow_label,
-        "vlan_priority": (0,) if priority is None else priority,
-    }
-
-
-def _class_of(flow: FlowPart, ports: Mapping[str, int | FieldPattern]) -> Flow:
-    fields: dict[str, Any] = {**ports, **{key: as_field(of) for key, of in _fields_of(flow).items()}}
-    size = flow.frame_size if isinstance(flow.frame_size, int) else None
-    return Flow(name=flow.name, share=1, frame_size=size, transport=flow.transport, **fields)
-
-
 def _is_flow_of_a_plan(flow: FlowPart) -> bool:
     """Whether a flow that is alone on its port has frames that no plan sends without flows."""
     return (
         flow.transport is not None
         or not flow.marks.are_usual
-        or len(flow.sizes) > 1
-        or not all(map(is_side_by_side, flow.ports.values()))
+        or (len(flow.sizes.octets) > 1 and flow.sizes.imix is None)
     )
-
-
-def _of_sizes(flow: FlowPart, first: Flow) -> list[Flow]:
-    """A flow of the plan for each of its sizes; its other fields go on with the frames of all together."""
-    period = len(flow.sizes)
-    numbers = {**_fields_of(flow), **{_PORTS[name]: of for name, of in flow.ports.items()}}
-    stepping = {key: of for key, of in numbers.items() if isinstance(getattr(first, key), FieldPattern)}
-    found = []
-    for place, size in enumerate(flow.sizes):
-        fields: dict[str, Any] = {}
-        for key, of in stepping.items():
-            turns = range(place, place + period * len(of) // math.gcd(period, len(of)), period)
-            fields[key] = as_field([of[turn % len(of)] for turn in turns])
-        found.append(replace(first, name=f"size {place + 1} of {period}", frame_size=size, **fields))
-    return found
 
 
 def _with_names(flows: Sequence[Flow]) -> list[Flow]:
     """With names that a plan can have: those of the configuration, or numbers."""
-    if all(is_flow_name(flow.name) for flow in flows):
+    names = [flow.name for flow in flows]
+    if all(map(is_flow_name, names)) and len({*names}) == len(names):
         return list(flows)
     return [replace(flow, name=f"flow {number}") for number, flow in enumerate(flows, 1)]
 
 
-def _own_ports(flow: FlowPart, flows: Sequence[FlowPart]) -> dict[str, int | FieldPattern]:
+def _own_ports(flow: FlowPart, flows: Sequence[FlowPart], *, is_alone: bool) -> _Own:
     """Its ports, as far as they are none of the plan as a whole: what stands for them in ICMP, those that do
-    not lie side by side, and those that other flows have not."""
+    not lie side by side, and those that other flows have not.
+
+    Args:
+        flows: All, of both directions.
+        is_alone: Whether it is the only one of its port.
+    """
     found = {}
     for name, key in _PORTS.items():
         numbers = flow.ports.get(name)
         is_icmp = flow.transport is not None and flow.transport.protocol == "icmp"
         is_shared = all(_fields(each, -1).get(name) == _fields(flow, -1).get(name) for each in flows)
-        is_plain = numbers is None or len(numbers) == 1 or (len(flows) == 1 and is_side_by_side(numbers))
+        is_plain = numbers is None or len(numbers) == 1 or (is_alone and is_side_by_side(numbers))
         if is_icmp or not is_shared or not is_plain:
             found[key] = _drawn(_fields(flow, -1)[name]) if numbers is None else as_field(numbers)
     return found
 
 
-def _common_port(name: str, first: FlowPart, own: Sequence[Mapping[str, int | FieldPattern]]) -> Any:
+def _own_vlan(flow: FlowPart, vlans: Mapping[SideName, tuple[int, ...]]) -> _Own:
+    """Those of its innermost tag, unless they are that of its side."""
+    inner = tuple(flow.tags[-1]) if flow.tags else ()
+    is_of_side = inner == vlans.get(sending_side(flow.sent.direction), ())[-1:]
+    return {} if is_of_side or not inner else {"vlan": as_field(inner)}
+
+
+def _common_port(name: str, parts: Sequence[FlowPart], own: Mapping[str, _Own]) -> Any:
     """That of frames whose flow has none of its own, as OTG writes it; where all have, the least of all."""
-    found = [ports[_PORTS[name]] for ports in own if _PORTS[name] in ports]
-    if not found:
-        return _fields(first, -1).get(name, {})
+    found = []
+    for part in parts:
+        if (each := own[part.at].get(_PORTS[name])) is None:
+            return _fields(part, -1).get(name, {})
+        found.append(each)
     return as_pattern([max(1, min(each if isinstance(each, int) else each.bounds[0] for each in found))])
 
 
@@ -272,22 +380,13 @@ def _addresses(flow: FlowPart) -> Any:
     return found.version, values, found.stations
 
 
-def _vlan_priority(flow: FlowPart) -> Numbers | None:
-    """None: the side that sends has no tags."""
-    if flow.marks.vlan_priority is not None or flow.read.addresses is None:
-        return flow.marks.vlan_priority
-    stations = flow.read.addresses.stations.get(sending_side(flow.sent.direction), ())
-    return (0,) if stations and stations[0].vlans else None
-
-
-def _unlike(groups: Sequence[PortFlows], has_classes: bool) -> list[str]:
-    """Both directions take the same time; and have one size, and bursts one rate, if frames are alike."""
+def _unlike(groups: Sequence[PortFlows]) -> list[str]:
+    """Both directions take the same time, and bursts have one rate."""
     if len(groups) < 2:
         return []
     one, other = groups
     reasons = []
-    keys = [*(() if has_classes else ("frame_size",)), "burst", *(("rate_fps",) if one.first.burst else ())]
-    for key in keys:
+    for key in ("burst", *(("rate_fps",) if one.first.burst else ())):
         have, wanted = getattr(one.first, key), getattr(other.first, key)
         if have != wanted:
             reasons.append(
@@ -296,51 +395,10 @@ def _unlike(groups: Sequence[PortFlows], has_classes: bool) -> list[str]:
             )
     longest_s = max(one.first.duration_s, other.first.duration_s)
     for each in groups:
-        packets = round(each.rate_fps * longest_s) if each.first.burst is None else each.packets
+        packets = math.floor(each.rate_fps * longest_s + 0.5) if each.first.burst is None else each.packets
         if each.packets != packets and not one.packets is other.packets is None:
             reasons.append(
                 f"{each.first.at}.duration: {each.first.duration_s:g} s, but the other direction takes"
                 f" {longest_s:g} s: both take the same time"
             )
     return reasons
-
-
-def _places(groups: Sequence[PortFlows], errors: list[str]) -> dict[str, int]:
-    """The place of each flow among those of the plan, which both directions have; of those with others on
-    their port."""
-    one, *others = groups
-    if len(groups) > 1 and any(group.first.sizes for group in groups):
-        has_tags = all(_vlan_priority(group.first) is not None for group in groups)
-        (other,) = others
-        if not _are_all_alike(one.classes, other.classes, has_tags):
-            errors.append(
-                f"{other.first.at}: sizes in turn, and all that steps beside them, must be those of"
-                f" {one.first.at}: both directions have the same, or one direction is sent after the other"
-            )
-        return {}
-    found = {each.at: place for place, each in enumerate(one.flows)}
-    for group in others if one.classes else ():
-        left = dict(enumerate(one.classes))
-        for flow, mine in zip(group.flows, group.classes, strict=True):
-            has_tags = _vlan_priority(flow) is not None and _vlan_priority(one.first) is not None
-            place = next((n for n, each in left.items() if _are_alike(each, mine, has_tags)), None)
-            if place is None:
-                errors.append(
-                    f"{flow.at}: no flow of the other direction has its share, DSCP, flow label, VLAN"
-                    " priority, ports and size: several flows, and such fields, are the same in both"
-                )
-                continue
-            del left[place]
-            found[flow.at] = place
-        errors += [f"{one.flows[place].at}: the other direction has no flow like it" for place in left]
-    return found if len(one.flows) > 1 else {}
-
-
-def _are_all_alike(one: Sequence[Flow], other: Sequence[Flow], has_tags: bool) -> bool:
-    return len(one) == len(other) and all(map(_are_alike, one, other, [has_tags] * len(one)))
-
-
-def _are_alike(one: Flow, other: Flow, has_tags: bool) -> bool:
-    """But for names; and for priorities where one side has no tags."""
-    priority = other.vlan_priority if has_tags else one.vlan_priority
-    return one == replace(other, name=one.name, vlan_priority=priority)

@@ -49,7 +49,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "layer1[]": ("name", "port_names", "speed", "mtu", "promiscuous"),
     "options": ("port_options",),
     "options.port_options": ("location_preemption", "data_integrity"),
-    "flows[]": ("name", "tx_rx", "packet", "size", "rate", "duration", "metrics"),
+    "flows[]": ("name", "tx_rx", "packet", "size", "rate", "duration", "metrics", "payload"),
     "devices[]": ("name", "ethernets"),
     "devices[].ethernets[]": (
         "name",
@@ -71,7 +71,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "flows[].packet[]": ("choice", "ethernet", "vlan", "ipv4", "ipv6", "udp", "tcp", "icmp", "icmpv6"),
     "flows[].packet[].ethernet": ("src", "dst"),
     "flows[].packet[].vlan": ("id", "priority"),
-    "flows[].packet[].ipv4": ("src", "dst", "priority", "time_to_live"),
+    "flows[].packet[].ipv4": ("src", "dst", "priority", "time_to_live", "protocol"),
     "flows[].packet[].ipv4.priority": ("choice", "raw", "tos", "dscp"),
     "flows[].packet[].ipv4.priority.dscp": ("phb", "ecn"),
     "flows[].packet[].ipv4.priority.tos": (
@@ -82,7 +82,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
         "monetary",
         "unused",
     ),
-    "flows[].packet[].ipv6": ("src", "dst", "traffic_class", "flow_label", "hop_limit"),
+    "flows[].packet[].ipv6": ("src", "dst", "traffic_class", "flow_label", "hop_limit", "next_header"),
     "flows[].packet[].udp": ("src_port", "dst_port"),
     "flows[].packet[].tcp": (
         "src_port",
@@ -105,8 +105,9 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "flows[].packet[].icmp.echo": ("type", "code", "identifier", "sequence_number"),
     "flows[].packet[].icmpv6": ("choice", "echo"),
     "flows[].packet[].icmpv6.echo": ("type", "code", "identifier", "sequence_number"),
-    "flows[].size": ("choice", "fixed", "increment", "weight_pairs"),
+    "flows[].size": ("choice", "fixed", "increment", "random", "weight_pairs"),
     "flows[].size.increment": ("start", "end", "step"),
+    "flows[].size.random": ("min", "max"),
     "flows[].rate": ("choice", "pps", "bps", "kbps", "mbps", "gbps", "percentage"),
     "flows[].duration": ("choice", "fixed_packets", "fixed_seconds", "burst", "continuous"),
     "flows[].duration.fixed_packets": ("packets", "gap", "delay"),
@@ -116,6 +117,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
     "flows[].duration.continuous": ("gap", "delay"),
     "flows[].metrics": ("enable", "loss", "latency", "timestamps", "predefined_metric_tags"),
     "flows[].metrics.latency": ("enable", "mode"),
+    "flows[].payload": ("choice",),
 }
 """Keys by the object that has them. docs/reference/otg.md has this list."""
 

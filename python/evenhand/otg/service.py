@@ -244,7 +244,7 @@ class OtgService:
         if choice == "flow":
             if request.flow.HasField("tagged_metrics"):
                 raise OtgError(["flow.tagged_metrics: is not honoured here"])
-            metrics = [self._flow_metric(flow, traffic) for flow in self._named(request.flow.flow_names)]
+            metrics = [self._flow_metric(flow) for flow in self._named(request.flow.flow_names)]
             return pb.MetricsResponse(choice="flow_metrics", flow_metrics=metrics)
         if choice == "port":
             ports = _by_names(traffic.ports, request.port.port_names, "port.port_names")
@@ -252,9 +252,9 @@ class OtgService:
             return pb.MetricsResponse(choice="port_metrics", port_metrics=metrics)
         raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
 
-    def _flow_metric(self, flow: SentFlow, traffic: OtgTraffic) -> Any:
+    def _flow_metric(self, flow: SentFlow) -> Any:
         counts = self._transmission.counts_of(flow)
-        size = float(traffic.mean_octets if flow.place is None else traffic.flow_octets[flow.place])
+        size = float(flow.mean_octets)
         metric = pb.FlowMetric(
             name=flow.name,
             port_tx=flow.port_tx,
@@ -283,13 +283,13 @@ class OtgService:
 
     def _port_metric(self, port: OtgPort, traffic: OtgTraffic) -> Any:
         """Frames of flows alone: not ARP, ND, or what else was on the link."""
-        sent, received, size = FlowCounts(), FlowCounts(), float(traffic.mean_octets)
+        sent, received, octets_tx, octets_rx = FlowCounts(), FlowCounts(), 0.0, 0.0
         for direction in traffic.directions:
-            counts = self._transmission.counts(direction)
+            counts, octets = self._transmission.counts(direction), float(traffic.mean_octets_of(direction))
             if sending_side(direction) == port.side:
-                sent = counts
+                sent, octets_tx = counts, octets
             else:
-                received = counts
+                received, octets_rx = counts, octets
         return pb.PortMetric(
             name=port.name,
             location=port.location,
@@ -302,8 +302,8 @@ class OtgService:
             bytes_rx=received.octets_rx,
             frames_tx_rate=sent.tx_fps,
             frames_rx_rate=received.rx_fps,
-            bytes_tx_rate=sent.tx_fps * size,
-            bytes_rx_rate=received.rx_fps * size,
+            bytes_tx_rate=sent.tx_fps * octets_tx,
+            bytes_rx_rate=received.rx_fps * octets_rx,
         )
 
     def _has_lost_link(self, port: OtgPort) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from evenhand.otg.flow_counts import PlanFlows
 from evenhand.otg.flow_part import FlowPart, SentFlow, vlans_of, with_stations
 from evenhand.otg.plan_of_flows import Macs, plan_of_flows, refusals_of
 from evenhand.otg.port_flows import MOST_OF_A_PORT, flows_together
@@ -23,11 +24,12 @@ from evenhand.plan import (
     AddressPlan,
     Direction,
     FrameSize,
-    Imix,
     SideName,
+    cycle_of,
+    flows_in,
     largest_octets,
-    mean_octets,
 )
+from evenhand.plan.model import one_size_of_flows
 from evenhand.trial import Burst, DirectionRates
 
 LONGEST_S: Mapping[int, float] = {1: 86_400.0, 2: 43_200.0}
@@ -64,24 +66,24 @@ class OtgTraffic:
     def directions(self) -> tuple[Direction, ...]:
         return tuple(dict.fromkeys(flow.direction for flow in self.flows))
 
-    @property
-    def mean_octets(self) -> Fraction:
-        """The mean over all frames of a direction."""
-        if not self.plan.flows or isinstance(self.frame_size, Imix):
-            return mean_octets(self.frame_size)
-        octets = sum(size * flow.share for size, flow in zip(self.flow_octets, self.plan.flows, strict=True))
-        return Fraction(octets, sum(flow.share for flow in self.plan.flows))
+    def mean_octets_of(self, direction: Direction) -> Fraction:
+        """The mean over all frames of a direction; 0 if none is sent there."""
+        flows = self.flows_of([direction])
+        rate = sum(Fraction(flow.rate_fps) for flow in flows)
+        return (
+            sum(Fraction(flow.rate_fps) * flow.mean_octets for flow in flows) / rate if rate else Fraction(0)
+        )
+
+    def plan_flows(self, direction: Direction) -> PlanFlows:
+        """Which frames of a direction each flow of the plan has, and how large they are."""
+        flows = flows_in(self.plan.flows, direction)
+        sizes = tuple(each.frame_size or one_size_of_flows(self.frame_size) for each in flows)
+        return PlanFlows(cycle=cycle_of(flows) if flows else (), octets=sizes)
 
     @property
     def largest_octets(self) -> int:
         """The size of the largest frame."""
-        return max(self.flow_octets, default=largest_octets(self.frame_size))
-
-    @property
-    def flow_octets(self) -> tuple[int, ...]:
-        """The frame size of each flow of the plan."""
-        size = 0 if isinstance(self.frame_size, Imix) else self.frame_size
-        return tuple(size if flow.frame_size is None else flow.frame_size for flow in self.plan.flows)
+        return largest_octets(self.frame_size)
 
     def flows_of(self, directions: Sequence[Direction]) -> tuple[SentFlow, ...]:
         return tuple(flow for flow in self.flows if flow.direction in directions)
@@ -150,13 +152,16 @@ def traffic_of(
         errors += [why for flow in read for why in refusals_of(flow.read, sides)]
     if errors:
         raise OtgError(errors)
-    together = flows_together(read)
+    vlans = vlans_of(read, errors)
+    if errors:
+        raise OtgError(errors)
+    seed = _seed_of(flows)
+    together = flows_together(read, vlans, seed)
     plan, macs = plan_of_flows(together.reads, sides, plans)
     plan = replace(plan, flows=together.classes)
     macs = with_stations(macs, [flow.read.addresses for flow in read if flow.read.addresses is not None])
     first = read[0]
     errors += [reason for flow in read for reason in flow.too_short_sequences()]
-    vlans = vlans_of(read, errors)
     if errors:
         raise OtgError(errors)
     return OtgTraffic(
@@ -170,7 +175,7 @@ def traffic_of(
         vlans=vlans,
         stations=stations,
         captures=captures,
-        seed=_seed_of(flows),
+        seed=seed,
         has_preemption=bool(options.get("location_preemption")),
         notes=tuple(notes),
     )

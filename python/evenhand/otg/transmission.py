@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 
 from evenhand.base.errors import EvenhandError
 from evenhand.otg.captures import PortCaptures
-from evenhand.otg.flow_counts import FlowCounts, PlanFlows, counts_of_class
+from evenhand.otg.flow_counts import FlowCounts, PlanFlows, counts_of_class, counts_together
 from evenhand.otg.flow_part import SentFlow
 from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
 from evenhand.otg.traffic import OtgTraffic
-from evenhand.plan import SIDES, Direction, SideName, cycle_of, receiving_side
+from evenhand.plan import SIDES, Direction, SideName, receiving_side
 from evenhand.procedure import OpenTestbed, TrialPhase
 from evenhand.procedure.events import ProcedureEvent
 from evenhand.procedure.record import recording
@@ -179,8 +179,8 @@ class Transmission:
         self._tester: OpenTester | None = None
         self._opened: ExitStack | None = None
         self._store: RunStore | None = None
-        self._mean_octets = Fraction(0)
-        self._flows = PlanFlows(cycle=(), octets=())
+        self._mean_octets: Mapping[Direction, Fraction] = {}
+        self._flows: Mapping[Direction, PlanFlows] = {}
         self._ended = threading.Event()
         self._ended.set()
         self.results: tuple[TrialResult, ...] = ()
@@ -270,7 +270,7 @@ class Transmission:
             OtgError: What is left could not be sent exactly.
         """
         flows = traffic.flows_of(self._counting.directions)
-        is_shared = any(flow.place is not None for flow in flows)
+        is_shared = any(flow.places for flow in flows)
         if traffic.burst is not None or is_shared or len({flow.rate_fps for flow in flows}) > 1:
             raise OtgError(
                 [
@@ -322,12 +322,15 @@ class Transmission:
 
     def counts_of(self, flow: SentFlow) -> FlowCounts:
         """What is known of this flow."""
-        if flow.place is None:
+        if not flow.places:
             return self.counts(flow.direction)
         with self._lock:
             found = self._counting.of_flows.get(flow.direction, ())
             is_started = self._counting.counts.get(flow.direction, FlowCounts()).is_started
-        counts = found[flow.place] if found else FlowCounts(is_loss_known=not is_started)
+        if found:
+            counts = counts_together([found[place] for place in flow.places])
+        else:
+            counts = FlowCounts(is_loss_known=not is_started)
         return replace(counts, is_started=True) if is_started else replace(counts, tx_fps=0.0, rx_fps=0.0)
 
     def counts(self, direction: Direction) -> FlowCounts:
@@ -384,9 +387,8 @@ class Transmission:
             setup = self._open_setup(stack, traffic)
             engines = StoppableEngines(setup)
             bed = OpenTestbed(setup=setup, engines=engines)
-            self._mean_octets = traffic.mean_octets
-            flows = traffic.plan.flows
-            self._flows = PlanFlows(cycle=cycle_of(flows) if flows else (), octets=traffic.flow_octets)
+            self._mean_octets = {each: traffic.mean_octets_of(each) for each in traffic.directions}
+            self._flows = {each: traffic.plan_flows(each) for each in traffic.directions}
             self._tester = stack.enter_context(
                 bed.tester(
                     plan=traffic.plan,
@@ -445,7 +447,8 @@ class Transmission:
             passed_s = max(event.elapsed_s - self._counting.taken_at_s, 0.01)
             for direction, so_far in event.directions.items():
                 before = self._counting.counts.get(direction, FlowCounts())
-                self._counting.of_flows[direction] = self._flows.after_so_many(
+                octets = self._mean_octets[direction]
+                self._counting.of_flows[direction] = self._flows[direction].after_so_many(
                     so_far.sent_frames,
                     so_far.received_of_flows,
                     self._counting.of_flows.get(direction, ()),
@@ -454,8 +457,8 @@ class Transmission:
                 self._counting.counts[direction] = FlowCounts(
                     frames_tx=so_far.sent_frames,
                     frames_rx=so_far.received_frames,
-                    octets_tx=round(so_far.sent_frames * self._mean_octets),
-                    octets_rx=round(so_far.received_frames * self._mean_octets),
+                    octets_tx=round(so_far.sent_frames * octets),
+                    octets_rx=round(so_far.received_frames * octets),
                     tx_fps=max(0.0, (so_far.sent_frames - before.frames_tx) / passed_s),
                     rx_fps=max(0.0, (so_far.received_frames - before.frames_rx) / passed_s),
                     loss_percent=100 * (so_far.loss_ratio or 0.0),
@@ -469,7 +472,7 @@ class Transmission:
         with self._lock:
             for direction, counted in result.directions.items():
                 latency = counted.latency
-                sizes = counted.classes
+                sizes, octets = counted.classes, self._mean_octets[direction]
                 self._counting.of_flows[direction] = tuple(
                     counts_of_class(each) for each in sizes if each.flow is not None
                 )
@@ -478,9 +481,9 @@ class Transmission:
                     frames_tx=sent,
                     frames_rx=received,
                     octets_tx=sum(each.offered_frames * each.frame_size for each in sizes)
-                    or round(sent * self._mean_octets),
+                    or round(sent * octets),
                     octets_rx=sum(each.received_frames * each.frame_size for each in sizes)
-                    or round(received * self._mean_octets),
+                    or round(received * octets),
                     loss_percent=100 * counted.loss_ratio,
                     min_ns=latency.min_ns,
                     mean_ns=latency.mean_ns,

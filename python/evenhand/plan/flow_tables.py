@@ -16,7 +16,7 @@ from evenhand.base.units import parse_rate, parse_ratio
 from evenhand.base.validation.checked_file import RefusedError, refusing
 from evenhand.plan.field_pattern import LONGEST_LIST, FieldGrammar, FieldPattern, whole_number
 from evenhand.plan.flow_hosts import FlowHosts, FlowPrefixes, flow_prefixes
-from evenhand.plan.flows import DSCP_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, make_flows
+from evenhand.plan.flows import DSCP_NAMES, ECN_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, make_flows
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.own_side import networks_of
 from evenhand.plan.ranges import IpVersion, Network
@@ -46,6 +46,10 @@ def _dscp(value: Any) -> Any:
         )
     with refusing():
         return _DSCP.parse(value)
+
+
+def _ecn(value: Any) -> Any:
+    return ECN_NAMES.get(value.strip().upper(), value) if isinstance(value, str) else value
 
 
 def _parsed(grammar: FieldGrammar) -> Any:
@@ -172,6 +176,7 @@ class FlowTable(BaseModel):
     share: Annotated[int | str | None, BeforeValidator(_share)] = None
     rate: Annotated[Fraction | None, BeforeValidator(_rate)] = None
     dscp: Annotated[FieldValue, PlainValidator(_dscp)] = 0
+    ecn: Annotated[int, Field(ge=0, le=3), BeforeValidator(_ecn)] = 0
     flow_label: Annotated[FieldValue, _parsed(_LABEL)] = 0
     vlan_priority: Annotated[FieldValue, _parsed(_PRIORITY)] = 0
     vlan: Annotated[FieldValue, _parsed(_VLAN)] = 0
@@ -182,6 +187,7 @@ class FlowTable(BaseModel):
     lock_step: Annotated[tuple[str, ...], Field(strict=False)] = ()
     frame_size: Annotated[int, Field(ge=64, le=9216)] | None = None
     loss_at_most: Annotated[float, Field(ge=0, lt=1), BeforeValidator(_loss)] | None = None
+    shuffle: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 
     @field_validator("lock_step")
     @classmethod

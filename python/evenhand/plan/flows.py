@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import repeat
 from typing import Any
 
 from evenhand.base.errors import PlanError
@@ -17,6 +18,7 @@ from evenhand.base.units import format_ratio
 from evenhand.plan.field_pattern import FieldPattern
 from evenhand.plan.flow_hosts import FlowHosts, FlowPrefixes, fit_hosts
 from evenhand.plan.host_list import Hosts
+from evenhand.plan.imix import in_drawn_order
 from evenhand.plan.ranges import IpVersion
 from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
@@ -35,9 +37,10 @@ DSCP_NAMES = {
     "LE": 1,
 }
 """Per-hop behaviours and their code points (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622)."""
+ECN_NAMES = {"NOT-ECT": 0, "ECT(1)": 1, "ECT(0)": 2, "CE": 3}
+"""Code points of ECN (RFC 3168)."""
 
-
-_MAY_BE_ZERO = ("loss_at_most", "source_port", "destination_port")
+_MAY_BE_ZERO = ("loss_at_most", "source_port", "destination_port", "shuffle")
 """Keys whose 0 says something else than their absence."""
 LOCK_STEP_FIELDS = (
     "left",
@@ -62,6 +65,7 @@ class Flow:
     direction: Direction | None = None
     """The only direction in which it is sent; None: both."""
     dscp: int | FieldPattern = 0
+    ecn: int = 0
     flow_label: int | FieldPattern = 0
     """In IPv6."""
     vlan_priority: int | FieldPattern = 0
@@ -82,11 +86,15 @@ class Flow:
     """Its own largest loss ratio; None: it is judged by that of the trial, with all others without one."""
     transport: Transport | None = None
     """The header in place of UDP's; None: UDP's."""
+    shuffle: int | None = None
+    """A seed: flows with the same one exchange their places among the frames, in a pseudorandom order; None:
+    it is evenly spread."""
 
     def to_document(self) -> dict[str, Any]:
         """What it says, without what is as in every other frame."""
         fields = (
             "dscp",
+            "ecn",
             "flow_label",
             "vlan_priority",
             "vlan",
@@ -94,6 +102,7 @@ class Flow:
             "destination_port",
             "frame_size",
             "loss_at_most",
+            "shuffle",
         )
         said = {key: getattr(self, key) for key in fields}
         kept = {
@@ -129,6 +138,7 @@ class Flow:
             "left hosts": self.left,
             "right hosts": self.right,
             "DSCP": self.dscp or None,
+            "ECN": self.ecn or None,
             "flow label": self.flow_label or None,
             "VLAN priority": self.vlan_priority or None,
             "VLAN": self.vlan or None,
@@ -142,6 +152,8 @@ class Flow:
             parts.append(f"{' and '.join(self.lock_step)} in lock-step")
         if self.frame_size is not None:
             parts.append(f"{self.frame_size} octets")
+        if self.shuffle is not None:
+            parts.append(f"order drawn with the seed {self.shuffle}")
         if self.loss_at_most is not None:
             parts.append(f"may lose at most {format_ratio(self.loss_at_most)}")
         return self.name + (f" ({', '.join(parts)})" if parts else "")
@@ -159,21 +171,34 @@ def is_flow_name(text: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def flow_cycle(shares: tuple[int, ...]) -> tuple[int, ...]:
-    """Which flow each frame of a period is of, by its index: each as evenly spread as can be.
+def flow_cycle(shares: tuple[int, ...], shuffles: tuple[int | None, ...] = ()) -> tuple[int, ...]:
+    """Which flow each frame of a period is of, by its index: each as evenly spread as can be, and those that
+    exchange their places together. The period is then as long as one can be, so that it seldom repeats.
 
     Args:
         shares: The share of each flow, in lowest terms.
+        shuffles: The seed of each flow that exchanges its places with others; empty: none does.
     """
-    together = math.lcm(*shares)
+    spread: dict[tuple[int, int | None], list[int]] = {}
+    for index in range(len(shares)):
+        seed = shuffles[index] if shuffles else None
+        spread.setdefault((index, None) if seed is None else (-1, seed), []).append(index)
+    sums = [sum(shares[index] for index in indices) for indices in spread.values()]
+    together = math.lcm(*sums)
     places = sorted(
-        ((2 * n + 1) * (together // share), index) for index, share in enumerate(shares) for n in range(share)
+        ((2 * n + 1) * (together // share), number) for number, share in enumerate(sums) for n in range(share)
     )
-    return tuple(index for _, index in places)
+    is_drawn = any(seed is not None for _, seed in spread)
+    turns = LONGEST_CYCLE // len(places) if is_drawn else 1
+    each_next: list[Iterator[int]] = []
+    for (index, seed), indices in spread.items():
+        own = [index for index in indices for _ in range(shares[index] * turns)]
+        each_next.append(repeat(index) if seed is None else iter(in_drawn_order(own, seed)))
+    return tuple(next(each_next[number]) for _ in range(turns) for _, number in places)
 
 
 def cycle_of(flows: Sequence[Flow]) -> tuple[int, ...]:
-    return flow_cycle(tuple(flow.share for flow in flows))
+    return flow_cycle(tuple(flow.share for flow in flows), tuple(flow.shuffle for flow in flows))
 
 
 def flows_in(flows: Sequence[Flow], direction: Direction) -> tuple[Flow, ...]:
@@ -209,7 +234,8 @@ def flow_classes(flows: Sequence[Flow], frame_size: int) -> dict[str, Any]:
     for flow in flows:
         said = flow.to_document()
         del said["share"]
-        said.pop("direction", None)
+        for key in ("direction", "shuffle"):
+            said.pop(key, None)
         prefixes = ((side, getattr(flow, side)) for side in SIDES)
         said |= {f"{side}_host": of.to_request() for side, of in prefixes if isinstance(of, FlowPrefixes)}
         classes.append({**said, "frame_size": frame_size if flow.frame_size is None else flow.frame_size})
@@ -228,8 +254,9 @@ def flow_lines(flows: Sequence[Flow]) -> list[str]:
 
 
 def _flow_line(flows: Sequence[Flow], which: str) -> str:
-    period = sum(flow.share for flow in flows)
-    parts = "; ".join(f"{flow.share} of {flow.words}" for flow in flows)
+    period = len(cycle_of(flows))
+    turns = period // sum(flow.share for flow in flows)
+    parts = "; ".join(f"{flow.share * turns} of {flow.words}" for flow in flows)
     return f"Flows: of every {period} frames {which}, {parts}."
 
 

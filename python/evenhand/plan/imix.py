@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 from string import ascii_uppercase
+from typing import TypeVar
 
 from evenhand.base.errors import RequestError
 from evenhand.base.validation.typed_fields import check_type, check_types
@@ -37,6 +39,7 @@ FORMS = (
 ALGORITHM = "SplitMix64 and Fisher-Yates"
 """How an order is drawn; each result states it with the seed (RFC 6985, section 5)."""
 
+_Place = TypeVar("_Place")
 _LONG = re.compile(
     r"(?P<custom>CUSTOM\s+)?IMIX\s*-\s*(?P<sequence>[a-zA-Z]+)\s*(?:\((?P<sizes>[^)]*)\))?", re.IGNORECASE
 )
@@ -85,7 +88,7 @@ class Imix:
         if self.drawn is None:
             return self.sequence
         return "".join(
-            _in_drawn_order(self.sequence * (self.drawn.frames // len(self.sequence)), self.drawn.seed)
+            in_drawn_order(self.sequence * (self.drawn.frames // len(self.sequence)), self.drawn.seed)
         )
 
     @property
@@ -343,7 +346,7 @@ def _check_order(name: str, letters: int, order: DrawnOrder) -> None:
         )
 
 
-def _in_drawn_order(letters: str, seed: int) -> list[str]:
+def in_drawn_order(letters: Sequence[_Place], seed: int) -> list[_Place]:
     """From the last place down, each place changes with one that is drawn of those up to itself: number r *
     count / 2^64, rounded down."""
     places, state, mask = list(letters), seed, 2**64 - 1
