@@ -13,6 +13,7 @@
 #include "build_facts.hpp"
 #include "contract/reply.hpp"
 #include "port/dpdk_host.hpp"
+#include "port/link_keeper.hpp"
 #include "session/line_channel.hpp"
 #include "session/session.hpp"
 
@@ -39,6 +40,8 @@ int print_about() {
 
 int main(int argc, char** argv) {
     if (argc == 2 && std::string_view{argv[1]} == "--about") return print_about();
+    if (argc == 3 && std::string_view{argv[1]} == evenhand::port::keep_link_option)
+        return evenhand::port::keep_link(argv[2]);
     if (argc != 1) {
         std::fputs(usage, stderr);
         constexpr int bad_request = 2;

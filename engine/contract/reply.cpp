@@ -116,6 +116,11 @@ std::string write_resolve(std::int64_t id, const plan::PerSide<ResolvedSide>& si
     return line_of(reply);
 }
 
+std::string write_link(std::int64_t id, const plan::PerSide<bool>& are_up) {
+    const auto side = [&](Side of) -> Ordered { return {{"link_up", static_cast<bool>(are_up[of])}}; };
+    return line_of({{"id", id}, {"response", "link"}, {"left", side(Side::left)}, {"right", side(Side::right)}});
+}
+
 std::string write_counters(std::int64_t id, const plan::PerSide<SideCounters>& sides) {
     const auto side = [](const SideCounters& s) -> Ordered {
         return {{"port", port_counters(s.port)}, {"neighbor", {{"requests", s.questions}, {"answers", s.answers}}}};

@@ -64,6 +64,8 @@ struct SideCounters {
 /// `way`: empty if no direction was tried.
 [[nodiscard]] std::string write_resolve(std::int64_t id, const plan::PerSide<ResolvedSide>& sides,
                                         const run::Way& way = {});
+/// `are_up`: whether the link of each side is.
+[[nodiscard]] std::string write_link(std::int64_t id, const plan::PerSide<bool>& are_up);
 [[nodiscard]] std::string write_counters(std::int64_t id, const plan::PerSide<SideCounters>& sides);
 [[nodiscard]] std::string write_progress(std::int64_t id, const run::Progress& progress);
 [[nodiscard]] std::string write_proving(std::int64_t id, const proof::ProofRequest& request,

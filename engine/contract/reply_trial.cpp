@@ -89,6 +89,7 @@ Ordered delay_by_slice(const tally::SliceDelays& delays, double ticks_per_second
 
 Ordered port_of_trial(const tally::TrialResult::BeforeAfter& p) {
     Ordered json{{"before", port_counters(p.before)}, {"after", port_counters(p.after)}};
+    for (const auto& each : p.link_switches) json["link_switches"].push_back({{"at_s", each.at_s}, {"up", each.is_up}});
     if (p.icmp_errors.empty()) return json;
     Ordered errors = Ordered::array();
     for (const auto& e : p.icmp_errors) {

@@ -69,6 +69,12 @@ proof::ProofRequest read_prove(ObjectReader& r) {
     return request;
 }
 
+LinkRequest read_link(ObjectReader& r) {
+    constexpr std::array<std::pair<const char*, bool>, 2> states{{{"down", false}, {"up", true}}};
+    if (!r.has("side") && !r.has("state")) return {};
+    return {.change = LinkRequest::Change{.side = r.choice("side", sides), .is_up = r.choice("state", states)}};
+}
+
 Json read_line(std::string_view line) {
     return read_document(line, {.name = "the line",
                                 .most_octets = longest_line,
@@ -98,7 +104,7 @@ Request read_request(std::string_view line) {
     request.id = static_cast<std::int64_t>(
         r.whole("id", 0, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())));
     using Read = AnyRequest (*)(ObjectReader&);
-    static constexpr std::array<std::pair<const char*, Read>, 14> kinds{{
+    static constexpr std::array<std::pair<const char*, Read>, 15> kinds{{
         {"about", [](ObjectReader&) -> AnyRequest { return AboutRequest{}; }},
         {"stop", [](ObjectReader&) -> AnyRequest { return StopRequest{}; }},
         {"end_sending",
@@ -121,6 +127,7 @@ Request read_request(std::string_view line) {
         {"learn", [](ObjectReader& reader) -> AnyRequest { return read_learn(reader); }},
         {"judge", [](ObjectReader& reader) -> AnyRequest { return read_judge(reader); }},
         {"clock", [](ObjectReader&) -> AnyRequest { return ClockRequest{}; }},
+        {"link", [](ObjectReader& reader) -> AnyRequest { return read_link(reader); }},
         {"watch", [](ObjectReader& reader) -> AnyRequest { return read_watch(reader); }},
     }};
     const Read read = r.choice("request", kinds);

@@ -26,6 +26,14 @@ struct CountersRequest {};
 struct CloseRequest {};
 /// Asks for the tester's time of day.
 struct ClockRequest {};
+/// Takes the link of one side down or up, and asks for the state of both.
+struct LinkRequest {
+    struct Change {
+        plan::Side side = plan::Side::left;
+        bool is_up = true;
+    };
+    std::optional<Change> change;
+};
 struct ResolveRequest {
     double timeout_s = 5;
     std::vector<plan::Direction> try_directions;  // directions in which a few test frames are sent afterwards
@@ -47,9 +55,10 @@ struct FramesRequest {
     plan::MacAddress destination_mac{};
 };
 
-using AnyRequest = std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
-                                proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest,
-                                run::WatchRequest, tally::TogetherRequest, ClockRequest, EndSendingRequest>;
+using AnyRequest =
+    std::variant<AboutRequest, StopRequest, CountersRequest, CloseRequest, ResolveRequest, FramesRequest,
+                 proof::ProofRequest, run::OpenRequest, run::TrialRequest, run::LearnRequest, run::WatchRequest,
+                 tally::TogetherRequest, ClockRequest, EndSendingRequest, LinkRequest>;
 
 struct Request {
     std::int64_t id = 0;

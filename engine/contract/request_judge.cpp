@@ -55,8 +55,15 @@ tally::PortCounters read_counters(ObjectReader r) {
 }
 
 tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
-    tally::TrialResult::BeforeAfter port{
-        .before = read_counters(r.object("before")), .after = read_counters(r.object("after")), .icmp_errors = {}};
+    tally::TrialResult::BeforeAfter port{.before = read_counters(r.object("before")),
+                                         .after = read_counters(r.object("after"))};
+    if (r.has("link_switches")) {
+        constexpr double most_s = 1e9;
+        for (const Json& item : r.array("link_switches")) {
+            ObjectReader s{item, r.where("link_switches")};
+            port.link_switches.push_back({.at_s = s.number("at_s", -most_s, most_s), .is_up = s.boolean("up")});
+        }
+    }
     if (!r.has("icmp_errors")) return port;
     const Json& list = r.array("icmp_errors");
     for (const Json& item : list) {

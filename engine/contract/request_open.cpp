@@ -9,9 +9,6 @@ namespace {
 
 constexpr std::uint64_t most_sessions = 65535;
 
-constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{
-    {{"left", plan::Side::left}, {"right", plan::Side::right}}};
-
 run::PortRequest read_port(ObjectReader r) {
     run::PortRequest port;
     port.device = r.text("device");

@@ -27,6 +27,9 @@ constexpr std::uint64_t largest_cpu = 65535;
 constexpr std::array<std::pair<const char*, plan::Direction>, 2> directions{
     {{"forward", plan::Direction::forward}, {"reverse", plan::Direction::reverse}}};
 
+constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{
+    {{"left", plan::Side::left}, {"right", plan::Side::right}}};
+
 /// A list of integers.
 [[nodiscard]] std::vector<std::uint64_t> read_wholes(ObjectReader& r, std::string_view key, std::uint64_t least,
                                                      std::uint64_t most);

@@ -77,6 +77,12 @@ std::optional<LinkFault> DpdkCounters::kernel_link_fault() const {
     return std::nullopt;
 }
 
+void DpdkCounters::expect_link(bool is_up) noexcept {
+    note_link();
+    note_kernel_link();
+    expected_ = is_up ? Expected::coming_up : Expected::down;
+}
+
 void DpdkCounters::begin_with_link_up() noexcept {
     note_kernel_link();
     link_was_up_ = true;
@@ -87,22 +93,26 @@ void DpdkCounters::begin_with_link_up() noexcept {
 void DpdkCounters::note_link() noexcept {
     if (!interfaces_.empty()) return;
     const bool is_up = is_driver_link_up(id_);
-    link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
+    if (expected_ == Expected::no_change) link_changes_ += static_cast<std::uint64_t>(is_up != link_was_up_);
+    if (expected_ == Expected::coming_up && is_up) expected_ = Expected::no_change;
     link_was_up_ = is_up;
 }
 
 /// When an interface disappears, so does its count. An interface that is switched off without losing its carrier, such
 /// as a tap, counts nothing: then the changes that were seen count.
 void DpdkCounters::note_kernel_link() noexcept {
+    bool are_up = !interfaces_.empty();
     for (auto& interface : interfaces_) {
         const auto link = read_kernel_link(interface.name);
+        are_up = are_up && link.is_up();
         if (!link.is_there || link.index != interface.index) continue;
         const auto by_carrier = link.carrier_changes - std::min(link.carrier_changes, interface.carrier_changes);
         const auto seen = static_cast<std::uint64_t>(link.is_enabled != interface.was_enabled);
-        link_changes_ += std::max(by_carrier, seen);
+        if (expected_ == Expected::no_change) link_changes_ += std::max(by_carrier, seen);
         interface.carrier_changes = link.carrier_changes;
         interface.was_enabled = link.is_enabled;
     }
+    if (expected_ == Expected::coming_up && are_up) expected_ = Expected::no_change;
 }
 
 void DpdkCounters::keep_watch() noexcept {

@@ -42,10 +42,15 @@ class DpdkCounters {
     void begin_with_link_up() noexcept;
     /// Checks the driver's link only, which may be down for just a moment.
     void note_link() noexcept;
+    /// To be called before the port takes its own link down or up: until it is up, no change counts.
+    void expect_link(bool is_up) noexcept;
 
    private:
     [[nodiscard]] std::vector<std::uint64_t> extended(const std::vector<std::uint64_t>& ids) const;
     void note_kernel_link() noexcept;
+
+    /// What the port does with its own link.
+    enum class Expected : std::uint8_t { no_change, down, coming_up };
 
     /// One kernel interface, as it was when it was last checked.
     struct Interface {
@@ -61,6 +66,7 @@ class DpdkCounters {
     std::vector<std::uint64_t> pause_counters_;  // ids of extended statistics that count PAUSE frames
     std::vector<std::uint64_t> drop_counters_;   // ids of extended statistics that count dropped received frames
     std::vector<std::string> drop_names_;
+    Expected expected_ = Expected::no_change;
     bool link_was_up_ = true;         // when it was last checked
     std::uint64_t link_changes_ = 0;  // seen by the checks
     unsigned watches_ = 0;

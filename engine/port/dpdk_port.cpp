@@ -26,6 +26,7 @@
 #include "port/dpdk_refusal.hpp"
 #include "port/extended_counters.hpp"
 #include "port/interrupt_thread.hpp"
+#include "port/own_link.hpp"
 #include "port/waiting_connection.hpp"
 
 namespace evenhand::port {
@@ -257,6 +258,7 @@ void DpdkPort::start() {
     rte_eth_dev_info info{};
     require(options_, rte_eth_dev_info_get(id_, &info), "the device does not report what it is");
     counters_ = std::make_unique<DpdkCounters>(id_, interfaces_of(options_.device), rte_dev_name(info.device));
+    own_link_ = std::make_unique<OwnLink>(id_, options_, driver_);
     const auto of_software = software_ring_frames(driver_, options_.device);
     transmit_ring_frames_ = of_software.value_or(transmit_descriptors);
     rte_eth_rxq_info queue_info{};
@@ -348,7 +350,15 @@ void DpdkPort::wait_for_link() {
         flow_control_ = switch_flow_control_off(id_, options_.device, interface_of(options_.device));
 }
 
+void DpdkPort::set_link(bool is_up) { own_link_->set(is_up, *counters_); }
+
+bool DpdkPort::is_taken_down() const noexcept { return own_link_->is_taken_down(); }
+
 void DpdkPort::check_link() const {
+    if (is_taken_down()) {
+        throw Fault{FaultCode::bad_order, fmt::format("{}: its link was taken down", options_.device), options_.where,
+                    "Take it up first."};
+    }
     if (!is_link_up()) refuse_link(options_, counters_->kernel_link_fault(), "");
 }
 
@@ -388,6 +398,7 @@ void DpdkPort::send_control(const std::function<std::size_t(std::span<std::byte>
 }
 
 void DpdkPort::close_device() noexcept {
+    own_link_.reset();
     counters_.reset();  // it listens to the device's events
     if (id_ != no_id) {
         rte_eth_dev_info info{};

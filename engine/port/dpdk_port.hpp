@@ -24,6 +24,7 @@ namespace evenhand::port {
 
 class DpdkAnswers;
 class DpdkCounters;
+class OwnLink;
 
 struct PortOptions {
     std::string device;  // net_memif0,role=client,... or 0000:01:00.0
@@ -67,8 +68,14 @@ class DpdkPort {
     [[nodiscard]] const std::string& driver() const noexcept { return driver_; }
     [[nodiscard]] plan::MacAddress mac() const;
     [[nodiscard]] bool is_link_up() const;
-    /// Throws Fault{no_device} that names the port and the reason if the link is down. To be called after
-    /// wait_for_link().
+    /// Takes the port's own link down or up, so that the other end loses its carrier or gets it back; nothing if it is
+    /// so already. close_device() takes it up again. Throws Fault{bad_request} if the driver cannot, and
+    /// Fault{no_permission, no_device} if that fails.
+    void set_link(bool is_up);
+    /// Whether set_link() has taken it down.
+    [[nodiscard]] bool is_taken_down() const noexcept;
+    /// Throws Fault{no_device} that names the port and the reason if the link is down, and Fault{bad_order} if it was
+    /// taken down. To be called after wait_for_link().
     void check_link() const;
     /// Throws Fault{bad_frame_size} if the other end is known not to accept frames of that many octets, without FCS.
     void check_other_end(std::size_t octets) const;
@@ -165,6 +172,7 @@ class DpdkPort {
     std::vector<Pool> transmit_pools_;        // one for each queue
     std::unique_ptr<DpdkAnswers> answers_;    // of the receivers of this port
     std::unique_ptr<DpdkCounters> counters_;  // set once the device is started
+    std::unique_ptr<OwnLink> own_link_;       // the same
 };
 
 }  // namespace evenhand::port

@@ -194,6 +194,16 @@ KernelLink read_kernel_link(const std::string& interface) noexcept {
     return answer ? answer->link : KernelLink{};
 }
 
+int switch_kernel_link(const std::string& interface, bool on) noexcept {
+    const Socket socket{AF_INET, SOCK_DGRAM, 0};
+    ifreq request{};
+    interface.copy(std::begin(request.ifr_name), IFNAMSIZ - 1);
+    if (socket.file() < 0 || ioctl(socket.file(), SIOCGIFFLAGS, &request) != 0) return -errno;
+    const auto up = static_cast<short>(IFF_UP);
+    request.ifr_flags = static_cast<short>(on ? request.ifr_flags | up : request.ifr_flags & ~up);
+    return ioctl(socket.file(), SIOCSIFFLAGS, &request) == 0 ? 0 : -errno;
+}
+
 std::optional<std::size_t> read_peer_mtu(const std::string& interface) noexcept {
     const Socket socket{AF_NETLINK, SOCK_RAW, NETLINK_ROUTE};
     const auto answer = ask_for(socket, interface);

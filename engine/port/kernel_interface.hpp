@@ -28,6 +28,9 @@ struct KernelLink {
 
 [[nodiscard]] KernelLink read_kernel_link(const std::string& interface) noexcept;
 
+/// Switches the interface on or off, as `ip link set INTERFACE up` does. Returns 0 or a negative error number.
+[[nodiscard]] int switch_kernel_link(const std::string& interface, bool on) noexcept;
+
 /// The MTU of the other end of a veth, in whatever namespace that is; nothing for other interfaces, or where it cannot
 /// be queried.
 [[nodiscard]] std::optional<std::size_t> read_peer_mtu(const std::string& interface) noexcept;

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "frame/mix.hpp"
+#include "pace/clock.hpp"
 #include "plan/four_tuples.hpp"
 #include "plan/per_direction.hpp"
 #include "plan/plan.hpp"
@@ -212,6 +214,13 @@ struct Progress {
     std::vector<tally::LeftOut> left_out;
 };
 
+/// A link of the tester's own that was taken down or up during a trial.
+struct LinkSwitch {
+    plan::Side side = plan::Side::left;
+    bool is_up = false;
+    pace::Ticks at = 0;
+};
+
 /// Asked about fifty times a second while a trial runs.
 class TrialObserver {
    public:
@@ -221,6 +230,8 @@ class TrialObserver {
     /// When the sending shall end, in seconds from its beginning, if the client has set an end: with several testers,
     /// only the client knows that the trial can no longer pass.
     [[nodiscard]] virtual std::optional<double> wanted_end_s() const { return std::nullopt; }
+    /// The links of its own ports that the tester has taken down and up since the trial began, in order.
+    [[nodiscard]] virtual std::span<const LinkSwitch> link_switches() const { return {}; }
 };
 
 /// The same for learning.

@@ -63,12 +63,14 @@ class Tester {
     /// Throws Fault{not_resolved} unless the DUT's MAC is known on both sides.
     void check_resolved(const char* where) const;
 
-    /// Throws Fault{no_device} if a port was removed from this machine since it was opened.
+    /// Throws Fault{no_device} if a port was removed from this machine since it was opened, and Fault{bad_order} if its
+    /// link was taken down.
     void check_ports() const;
     /// Whether a port was removed.
     [[nodiscard]] bool has_lost_a_port() const;
     /// Waits for links that are down, as long as when the ports were opened. Throws Fault{no_device} that names the
-    /// port and the reason, and Fault{stopped} if `goes_on`, which is asked every few milliseconds, returns false.
+    /// port and the reason, Fault{bad_order} for a link that was taken down, and Fault{stopped} if `goes_on`, which is
+    /// asked every few milliseconds, returns false.
     void wait_for_links(const std::function<bool()>& goes_on) const;
 
     /// Whether both sides are on one port, which port() then gives for either (a router on a stick).

@@ -26,6 +26,7 @@ bool Tester::has_lost_a_port() const {
 
 void Tester::check_ports() const {
     for (const auto side : both_sides) {
+        if (port(side).is_taken_down()) port(side).check_link();
         if (!port(side).is_removed()) continue;
         const auto& device = port(side).device();
         throw Fault{FaultCode::no_device,

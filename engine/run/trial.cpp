@@ -242,6 +242,12 @@ void RunningTrial::read_ports_after() {
         auto& counters = result_.ports[side];
         counters.after = count_after(tester_.port(side), counters.before, [&] { return tester_.taken_frames(side); });
         counters.icmp_errors = tester_.icmp_errors(side);
+        for (const auto& each : observer_.link_switches()) {
+            if (each.side != side) continue;
+            const auto ticks = static_cast<std::int64_t>(each.at - time_->start);
+            counters.link_switches.push_back(
+                {.at_s = static_cast<double>(ticks) / ticks_per_second_, .is_up = each.is_up});
+        }
         result_.keeps_frames = request_.kept_frames != 0 || request_.kept_received != 0;
         if (result_.keeps_frames) counters.kept_frames = tester_.end_captures(side);
     }

@@ -127,22 +127,32 @@ std::optional<std::string> LineChannel::read_line(int timeout_ms) {
         if (!waiting_.empty()) break;
         if (!take_in(timeout_ms)) return std::nullopt;
     }
-    Line line = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_octets_ -= line.text.size();
-    if (looked_at_ != 0) --looked_at_;
-    if (line.is_stop) --stops_;
-    return std::move(line.text);
+    return take_out(waiting_.begin());
+}
+
+std::optional<std::string> LineChannel::take_beside() {
+    if (besides_ == 0) return std::nullopt;
+    return take_out(std::ranges::find(waiting_, LineKind::beside, &Line::kind));
+}
+
+std::string LineChannel::take_out(std::deque<Line>::iterator line) {
+    std::string text = std::move(line->text);
+    stops_ -= static_cast<std::size_t>(line->kind == LineKind::stop);
+    besides_ -= static_cast<std::size_t>(line->kind == LineKind::beside);
+    waiting_octets_ -= text.size();
+    if (looked_at_ != 0) --looked_at_;  // lines are taken from the front, or have been examined
+    waiting_.erase(line);
+    return text;
 }
 
 bool LineChannel::goes_on() {
     while (take_in(0)) {}
     for (; looked_at_ < waiting_.size(); ++looked_at_) {
         Line& line = waiting_[looked_at_];
-        const LineKind kind = kind_of_(line.text);
-        line.is_stop = kind == LineKind::stop;
-        stops_ += static_cast<std::size_t>(line.is_stop);
-        if (kind == LineKind::notice) notice_ = line.text;
+        line.kind = kind_of_(line.text);
+        stops_ += static_cast<std::size_t>(line.kind == LineKind::stop);
+        besides_ += static_cast<std::size_t>(line.kind == LineKind::beside);
+        if (line.kind == LineKind::notice) notice_ = line.text;
     }
     if (is_client_gone()) has_ended_one_ = true;
     return !is_stopped();

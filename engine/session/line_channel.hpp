@@ -29,6 +29,7 @@ enum class LineKind : std::uint8_t {
     other,
     stop,    // asks to end it
     notice,  // tells it something
+    beside,  // is answered while it runs
 };
 
 /// For one thread.
@@ -67,6 +68,9 @@ class LineChannel {
     /// The last notice that goes_on() has found, returned once; its line keeps its place in the queue.
     [[nodiscard]] std::optional<std::string> take_notice() { return std::exchange(notice_, std::nullopt); }
 
+    /// The first line of kind `beside` that goes_on() has found, taken out of the queue.
+    [[nodiscard]] std::optional<std::string> take_beside();
+
     /// Waits until the line is written, and reads lines meanwhile. If the client is gone and nothing is accepted for
     /// half a second, or half a second after a signal, the rest is dropped, and the channel has ended. A failure to
     /// write is not an error.
@@ -80,13 +84,15 @@ class LineChannel {
    private:
     struct Line {
         std::string text;
-        bool is_stop = false;
+        LineKind kind = LineKind::other;  // once it was examined
     };
 
     bool take_in(int timeout_ms);
     void split(std::string_view octets);
     void end_line();
     bool wait_for_reader();
+    /// Takes an examined or an unexamined line out of the queue.
+    std::string take_out(std::deque<Line>::iterator line);
     [[nodiscard]] bool is_full() const noexcept {
         return waiting_.size() >= most_waiting_lines || waiting_octets_ >= most_waiting_octets;
     }
@@ -103,6 +109,7 @@ class LineChannel {
     std::string partial_;        // a line whose end has not arrived
     std::size_t looked_at_ = 0;  // how many of the waiting lines goes_on() has examined
     std::size_t stops_ = 0;      // how many of the examined lines are a stop
+    std::size_t besides_ = 0;    // how many of them are answered while a request runs
     std::optional<std::string> notice_;
     bool has_ended_one_ = false;  // goes_on() has found that the client is gone
     std::chrono::steady_clock::time_point heard_at_ = std::chrono::steady_clock::now();

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/session.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <type_traits>
+#include <utility>
 
 #include "build_facts.hpp"
 #include "contract/reply.hpp"
+#include "pace/clock.hpp"
 #include "port/dpdk_host.hpp"
 
 namespace evenhand::session {
@@ -28,7 +34,8 @@ bool takes_time(const contract::AnyRequest& request) {
             return !(std::is_same_v<Body, contract::AboutRequest> || std::is_same_v<Body, contract::StopRequest> ||
                      std::is_same_v<Body, contract::EndSendingRequest> ||
                      std::is_same_v<Body, contract::CountersRequest> || std::is_same_v<Body, contract::CloseRequest> ||
-                     std::is_same_v<Body, contract::ClockRequest> || std::is_same_v<Body, tally::TogetherRequest>);
+                     std::is_same_v<Body, contract::ClockRequest> || std::is_same_v<Body, contract::LinkRequest> ||
+                     std::is_same_v<Body, tally::TogetherRequest>);
         },
         request);
 }
@@ -56,6 +63,8 @@ class LongRequest {
 
     /// The last notice to the running request since the last call.
     std::optional<std::string> take_notice() { return channel_.take_notice(); }
+    /// The next request that is answered while this one runs.
+    std::optional<std::string> take_beside() { return channel_.take_beside(); }
 
     /// The same without events.
     bool goes_on() {
@@ -69,13 +78,28 @@ class LongRequest {
     std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now();
 };
 
+/// Makes the links of a trial known to link requests as long as it runs.
+class RunningTrialLinks {
+   public:
+    RunningTrialLinks(TrialLinks*& known, TrialLinks& links) noexcept : known_{known} { known_ = &links; }
+    ~RunningTrialLinks() { known_ = nullptr; }
+    RunningTrialLinks(const RunningTrialLinks&) = delete;
+    RunningTrialLinks& operator=(const RunningTrialLinks&) = delete;
+
+   private:
+    TrialLinks*& known_;
+};
+
 class SessionObserver : public run::TrialObserver {
    public:
-    SessionObserver(LineChannel& channel, std::int64_t id, std::optional<double> client_timeout_s)
-        : request_{channel, client_timeout_s}, id_{id} {}
+    /// `serve_line`: answers a request that need not wait for the trial's end.
+    SessionObserver(LineChannel& channel, std::int64_t id, std::optional<double> client_timeout_s, TrialLinks& links,
+                    std::function<void(const std::string&)> serve_line)
+        : request_{channel, client_timeout_s}, id_{id}, links_{links}, serve_line_{std::move(serve_line)} {}
 
     bool goes_on(const run::Progress& progress) override {
         const bool goes_on = request_.goes_on([&] { return contract::write_progress(id_, progress); });
+        while (const auto line = request_.take_beside()) serve_line_(*line);
         // A notice that arrived before the trial's first frame is for another trial.
         if (const auto line = request_.take_notice();
             line && (progress.directions[Direction::forward] || progress.directions[Direction::reverse]))
@@ -83,10 +107,13 @@ class SessionObserver : public run::TrialObserver {
         return goes_on;
     }
     [[nodiscard]] std::optional<double> wanted_end_s() const override { return wanted_end_s_; }
+    [[nodiscard]] std::span<const run::LinkSwitch> link_switches() const override { return links_.switches; }
 
    private:
     LongRequest request_;
     std::int64_t id_;
+    TrialLinks& links_;
+    std::function<void(const std::string&)> serve_line_;
     std::optional<double> wanted_end_s_;
 };
 
@@ -124,6 +151,7 @@ LineKind kind_of(const std::string& line) {
     try {
         const auto body = contract::read_request(line).body;
         if (std::holds_alternative<contract::StopRequest>(body)) return LineKind::stop;
+        if (std::holds_alternative<contract::LinkRequest>(body)) return LineKind::beside;
         return std::holds_alternative<contract::EndSendingRequest>(body) ? LineKind::notice : LineKind::other;
     } catch (const Fault&) {
         return LineKind::other;  // it gets its fault when it is served
@@ -240,8 +268,33 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
 }
 
 std::string Session::answer(std::int64_t id, const run::TrialRequest& request) {
-    SessionObserver observer{channel_, id, request.client_timeout_s};
-    return contract::write_trial(id, opened().run_trial(request, observer));
+    auto& tester = opened();
+    const auto sends = [&](Side side) {
+        return tester.is_one_armed() ||
+               std::ranges::find(request.directions, plan::direction_sent_by(side)) != request.directions.end();
+    };
+    TrialLinks links{.sends = for_both<bool>(sends), .switches = {}};
+    const RunningTrialLinks running{running_, links};
+    SessionObserver observer{channel_, id, request.client_timeout_s, links,
+                             [this](const std::string& line) { serve_line(line); }};
+    return contract::write_trial(id, tester.run_trial(request, observer));
+}
+
+std::string Session::answer(std::int64_t id, const contract::LinkRequest& request) {
+    auto& tester = opened();
+    if (const auto& change = request.change) {
+        // Frames that are due while their own port has no link could not be offered.
+        if (running_ != nullptr && running_->sends[change->side]) {
+            throw Fault{
+                FaultCode::bad_order,
+                fmt::format("the trial that runs sends on the {} side, whose link stays up", name_of(change->side)),
+                "side", "Stop the trial first, or take down the link of a side that only receives."};
+        }
+        tester.port(change->side).set_link(change->is_up);
+        if (running_ != nullptr)
+            running_->switches.push_back({.side = change->side, .is_up = change->is_up, .at = pace::TickClock::now()});
+    }
+    return contract::write_link(id, for_both<bool>([&](Side side) { return tester.port(side).is_link_up(); }));
 }
 
 std::string Session::answer(std::int64_t id, const run::LearnRequest& request) {

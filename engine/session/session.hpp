@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "contract/request.hpp"
 #include "run/tester.hpp"
@@ -11,8 +12,14 @@
 
 namespace evenhand::session {
 
+/// What link requests must know of a trial that runs, and what they have done meanwhile.
+struct TrialLinks {
+    plan::PerSide<bool> sends{};
+    std::vector<run::LinkSwitch> switches;
+};
+
 /// A stop request ends the running request and all requests that wait before the stop. An end_sending request is for
-/// the running trial.
+/// the running trial. A link request is answered at once while a trial runs, and waits for other requests.
 [[nodiscard]] LineKind kind_of(const std::string& line);
 
 class Session {
@@ -38,10 +45,12 @@ class Session {
     std::string answer(std::int64_t id, const run::WatchRequest& request);
     std::string answer(std::int64_t id, const tally::TogetherRequest& request);
     std::string answer(std::int64_t id, const contract::ClockRequest& request);
+    std::string answer(std::int64_t id, const contract::LinkRequest& request);
     [[nodiscard]] run::Tester& opened();
 
     LineChannel& channel_;
     std::unique_ptr<run::Tester> tester_;
+    TrialLinks* running_ = nullptr;  // of the trial that runs
 };
 
 }  // namespace evenhand::session

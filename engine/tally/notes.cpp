@@ -145,6 +145,17 @@ void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes) {
     }
 }
 
+void note_link_switches(const TrialResult& result, std::vector<Reason>& notes) {
+    for (const auto side : {plan::Side::left, plan::Side::right}) {
+        std::string text;
+        for (const auto& each : result.ports[side].link_switches)
+            text += fmt::format("{}{} at {:.3f} s", text.empty() ? "" : ", ", each.is_up ? "up" : "down", each.at_s);
+        if (!text.empty())
+            note(notes, "link_switched", "{}: the tester took its own link {}, as it was asked to",
+                 name_of(result, side), text);
+    }
+}
+
 void note_strayed(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
     if (d.strayed_frames == 0) return;
     note(notes, "strayed",

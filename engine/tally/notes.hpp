@@ -34,6 +34,9 @@ void note_mistranslated(const TrialResult& result, const DirectionResult& d, std
 /// any.
 void note_icmp_errors(const TrialResult& result, std::vector<Reason>& notes);
 
+/// Links that the tester itself took down and up, since it was asked to: what was lost then is lost all the same.
+void note_link_switches(const TrialResult& result, std::vector<Reason>& notes);
+
 /// Frames that another engine sent: each of several testers must have a part of the device to itself.
 void note_strayed(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes);
 

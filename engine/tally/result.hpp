@@ -77,6 +77,12 @@ struct PortCounters {
     bool is_read = true;      // false: the driver did not return the counters, and the counts are meaningless
 };
 
+/// The tester took the link of its own port down or up, as it was asked to, while the trial ran.
+struct LinkSwitch {
+    double at_s = 0;  // time of the sending phase
+    bool is_up = false;
+};
+
 /// ICMP errors of one kind that came to a port and quoted test frames.
 struct IcmpErrorCount {
     plan::IpVersion version = plan::IpVersion::v4;
@@ -342,6 +348,7 @@ struct TrialResult {
     struct BeforeAfter {
         PortCounters before;
         PortCounters after;
+        std::vector<LinkSwitch> link_switches;    // between the two, in order
         std::vector<IcmpErrorCount> icmp_errors;  // received between the two
         std::vector<KeptFrame> kept_frames;       // of those received between the two; their octets are the tester's
     };

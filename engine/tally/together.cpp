@@ -231,6 +231,8 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
             auto& port = whole.ports[side];
             port.before = p == 0 ? part.ports[side].before : sum(port.before, part.ports[side].before);
             port.after = p == 0 ? part.ports[side].after : sum(port.after, part.ports[side].after);
+            const auto& switches = part.ports[side].link_switches;
+            port.link_switches.insert(port.link_switches.end(), switches.begin(), switches.end());
         }
         whole.stopped = whole.stopped || part.stopped;
         if (part.stopped_early_s)

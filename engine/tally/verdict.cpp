@@ -85,7 +85,8 @@ void judge_port(const TrialResult& result, plan::Side side, std::vector<Reason>&
              name_of(result, side));
         return;  // its link and its counters are gone with it
     }
-    if (!port.before.link_up || !port.after.link_up) {
+    const bool is_taken_down = !port.link_switches.empty() && !port.link_switches.back().is_up;
+    if (!port.before.link_up || (!port.after.link_up && !is_taken_down)) {
         note(reasons, "link", "{}: the link was down", name_of(result, side));
     } else if (port.after.link_changes != port.before.link_changes) {
         note(reasons, "link", "{}: the link went down or up {} times during the trial", name_of(result, side),
@@ -292,7 +293,10 @@ void judge(TrialResult& whole, std::span<const TrialResult> parts) {
     each([&](const auto& part, const auto& d) { note_overload(part, d, whole.notes); });
     for (const auto& d : whole.directions) note_left_out(whole, d, whole.notes);
     each([&](const auto& part, const auto& d) { note_strayed(part, d, whole.notes); });
-    for (const auto& part : parts) note_icmp_errors(part, whole.notes);
+    for (const auto& part : parts) {
+        note_link_switches(part, whole.notes);
+        note_icmp_errors(part, whole.notes);
+    }
     note_clean_time(whole, whole.notes);
     each([&](const auto& part, const auto& d) { note_remarked(part, d, whole.notes); });
     for (const auto& part : parts) judge_tester(part, reasons);

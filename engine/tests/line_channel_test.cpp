@@ -24,6 +24,7 @@ namespace {
 
 LineKind kind_of(const std::string& line) {
     if (line == "stop") return LineKind::stop;
+    if (line.starts_with("beside")) return LineKind::beside;
     return line.starts_with("notice") ? LineKind::notice : LineKind::other;
 }
 
@@ -166,6 +167,24 @@ TEST_CASE("a notice is told to what runs once, and waits for its turn") {
     CHECK(bench.channel.goes_on());
     CHECK_FALSE(bench.channel.take_notice());
     for (const char* line : {"about", "notice 1", "notice 2"}) CHECK(bench.next() == line);
+}
+
+TEST_CASE("what is answered beside a running request is taken out of the queue, and what runs later gets the rest") {
+    Bench bench;
+    bench.say("beside 0\nfirst\n");
+    CHECK(bench.next() == "beside 0");  // nothing runs: in its order
+    CHECK_FALSE(bench.channel.take_beside());
+    bench.say("beside 1\nabout\nstop\nbeside 2\n");
+    CHECK(bench.next() == "first");
+    CHECK_FALSE(bench.channel.goes_on());
+    CHECK(bench.channel.take_beside() == "beside 1");
+    CHECK(bench.channel.take_beside() == "beside 2");
+    CHECK_FALSE(bench.channel.take_beside());
+    bench.say("beside 3\nlast\n");
+    CHECK_FALSE(bench.channel.goes_on());
+    for (const char* line : {"about", "stop", "beside 3", "last"}) CHECK(bench.next() == line);
+    CHECK(bench.channel.goes_on());
+    CHECK_FALSE(bench.channel.take_beside());
 }
 
 TEST_CASE("what waits is bounded, the end is seen behind what is not read, and nothing is lost") {

@@ -100,6 +100,15 @@ TEST_CASE("changes of a link during the trial are told, and not those before it"
     says(text_of(r, "link"), "right: the link went down or up 2 times");
 }
 
+TEST_CASE("links that the tester took down and up on request are a note, on the side that they are of") {
+    auto r = losing(0);
+    r.ports[Side::right].link_switches = {{.at_s = 1.5}, {.at_s = 2.25, .is_up = true}};
+    tally::judge(r);
+    REQUIRE(r.notes.size() == 1);
+    CHECK(r.notes.front().code == "link_switched");
+    says(r.notes.front().text, "right: the tester took its own link down at 1.500 s, up at 2.250 s");
+}
+
 TEST_CASE("clocks are apart if they are by what is known of both, and beyond the limit") {
     const auto verdict = [](double offset_us, double own_uncertainty_us, double other_uncertainty_us) {
         auto r = losing(0);

@@ -364,6 +364,22 @@ const std::vector<Case> cases{
     {"a link went down and up again",
      [](auto& r) { right(r).before.link_changes = 5; right(r).after.link_changes = 7; lose(forward(r), 5000); },
       Verdict::invalid, {"link"}},
+    {"a link that the tester took down on request and up again, and what was lost meanwhile",
+     [](auto& r) { right(r).link_switches = {{.at_s = 1}, {.at_s = 2, .is_up = true}}; lose(forward(r), 5000); },
+      Verdict::fail, {"loss"}},
+    {"a link that the tester took down on request and left so",
+     [](auto& r) { right(r).link_switches = {{.at_s = 1}}; right(r).after.link_up = false; lose(forward(r), 1); },
+      Verdict::fail, {"loss"}},
+    {"a link that the tester took down and up, but that did not come up",
+     [](auto& r) {
+         right(r).link_switches = {{.at_s = 1}, {.at_s = 2, .is_up = true}};
+         right(r).after.link_up = false;
+         lose(forward(r), 1);
+     },
+     Verdict::invalid, {"link"}},
+    {"a link that changed besides being taken down on request",
+     [](auto& r) { right(r).link_switches = {{.at_s = 1}}; right(r).after = {.link_changes = 1, .link_up = false}; },
+      Verdict::invalid, {"link"}},
     {"a port was taken away, with its link and its counters",
      [](auto& r) {
          right(r).after = {.link_up = false, .is_removed = true, .is_read = false};

@@ -116,3 +116,10 @@ def all_captured(api: Any, name: str) -> list[Any]:
                     delattr(again[layer], key)
         assert bytes(again) == bytes(frame), frame.summary()
     return frames
+
+
+def set_link(api: Any, state: str, *names: str) -> None:
+    """Of these ports; of all if none is named."""
+    wanted = api.control_state()
+    wanted.port.link.state, wanted.port.link.port_names = state, list(names)
+    api.set_control_state(wanted)

@@ -83,13 +83,37 @@ def test_protocols_start_and_stop_with_a_word_on_what_answers(service: OtgServic
     assert "answers ARP and ND" in said
 
 
-def test_links_stay_up_and_nothing_else_is_controlled(service: OtgService) -> None:
+def test_flows_are_added_and_removed_as_if_they_had_been_set_so(service: OtgService, idle: Any) -> None:
+    append, delete = pb.ConfigAppend(), pb.ConfigDelete()
+    with pytest.raises(OtgError, match="config_append: no configuration is set"):
+        service.append_config(append)
+    both = json_format.Parse(config(4).serialize(), pb.Config())
+    service.set_config(json_format.Parse(config(4, names=("there",)).serialize(), pb.Config()))
+    append.config_append_list.add(choice="flows").flows.extend([both.flows[1]])
+    service.append_config(append)
+    assert [flow.name for flow in idle.opened.flows] == ["there", "back"]
+    with pytest.raises(OtgError, match="'back' is there twice"):
+        service.append_config(append)
+    delete.config_delete_list.add(choice="flows").flows.extend(["there"])
+    service.delete_config(delete)
+    assert [flow.name for flow in idle.opened.flows] == ["back"]
+    assert [flow.name for flow in service.get_config().flows] == ["back"]
+    for names, why in ((["there"], "there is no 'there'"), (["back"], "flows: there are none")):
+        delete.config_delete_list[0].flows[:] = names
+        with pytest.raises(OtgError, match=why):
+            service.delete_config(delete)
+    idle.is_running = True
+    with pytest.raises(OtgError, match="config_delete: flows are being sent"):
+        service.delete_config(delete)
+
+
+def test_what_cannot_be_controlled_is_refused(service: OtgService) -> None:
     links = pb.ControlState(choice="port")
     links.port.choice, links.port.link.state = "link", "down"
     routes = pb.ControlState(choice="protocol")
     routes.protocol.choice, routes.protocol.route.state = "route", "withdraw"
     for asked, why in (
-        (links, "port.link: links stay up"),
+        (links, "port.link: no configuration is set"),
         (routes, "protocol: there are no protocols"),
         (pb.ControlState(), "choice: traffic, ports and protocols"),
     ):

@@ -60,6 +60,7 @@ def test_every_kind_of_request_and_reply_has_a_golden_line() -> None:
         "stop",
         "end_sending",
         "counters",
+        "link",
         "close",
     }
     assert {r["verdict"] for r in TRIALS} == {"PASS", "FAIL", "INVALID"}

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import signal
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,25 @@ def test_events_come_before_the_response() -> None:
     assert result.verdict is Verdict.PASS
     assert [event["phase"] for event in events] == ["routing", "sending", "restabilize", "residual"]
     assert {event["trial"] for event in events} == {1}
+
+
+def test_links_are_asked_for_by_any_thread_and_whoever_reads_hands_the_answer_over() -> None:
+    with start("fair") as session, ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(session.set_link, "right", "down") for _ in range(20)]
+        asked += [pool.submit(session.links_up) for _ in range(20)]
+        for _ in range(20):
+            assert session.request("clock")["time_unix_ns"]
+        assert [each.result() for each in asked] == [{"left": True, "right": False}] * 40
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"left": {}}, {"right": {"link_up": 1}}, {"response": "counters"}, {"id": 99}, {"id": []}],
+    ids=str,
+)
+def test_an_answer_about_links_that_is_none_is_an_error(lie: dict[str, Any]) -> None:
+    with start(f"lies-{json.dumps({'link': lie})}") as session, raises("trial.contract-violated"):
+        session.links_up()
 
 
 @pytest.mark.parametrize(("duration_s", "told_fps"), [(1000.0, 110e3), (1.0, 55e3)])

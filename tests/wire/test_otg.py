@@ -46,6 +46,7 @@ from tests.otg.clients import (
     refused,
     send,
     set_capture,
+    set_link,
     set_state,
     wait_until_stopped,
 )
@@ -296,9 +297,9 @@ def test_what_a_capture_cannot_keep_is_refused(server: RunningServer) -> None:
     assert "p1 has no capture" in refused(lambda: set_capture(api, "start", "p1")).errors[0]
     set_capture(api, "start", "p2")
     assert "can be kept of a start" in refused(lambda: set_state(api, "start")).errors[0]
-    links = api.control_state()
-    links.port.link.state, links.port.link.port_names = "down", ["p1"]
-    assert "links stay up" in refused(lambda: api.set_control_state(links)).errors[0]
+    (why,) = refused(lambda: set_link(api, "down", "p1")).errors
+    assert why.startswith("port.link: ")
+    assert "net_memif cannot take its link down" in why
     states = api.states_request()
     states.ipv4_neighbors.ethernet_names = ["nobody"]
     assert "there is no 'nobody'" in refused(lambda: api.get_states(states)).errors[0]

@@ -127,8 +127,12 @@ METHODS: Mapping[str, Any] = {
     "UpdateConfig": _unary(
         lambda service, asked: service.update_config(asked.config_update), pb.UpdateConfigResponse
     ),
-    "AppendConfig": _unary(lambda service, _: service.refuse("append_config"), pb.AppendConfigResponse),
-    "DeleteConfig": _unary(lambda service, _: service.refuse("delete_config"), pb.DeleteConfigResponse),
+    "AppendConfig": _unary(
+        lambda service, asked: service.append_config(asked.config_append), pb.AppendConfigResponse
+    ),
+    "DeleteConfig": _unary(
+        lambda service, asked: service.delete_config(asked.config_delete), pb.DeleteConfigResponse
+    ),
     "SetControlAction": _unary(
         lambda service, _: service.refuse("set_control_action"), pb.SetControlActionResponse
     ),

@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from evenhand.base.errors import HostError
+from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import how_to_get_extra
 
 Kind = Literal["validation", "internal"]
@@ -30,6 +30,21 @@ class OtgError(Exception):
         self.errors = found[:MOST_NAMED] + ([f"and {more:,} more"] if more > 0 else [])
         self.status, self.kind = status, kind
         super().__init__("; ".join(self.errors))
+
+
+def error_of_model(error: EvenhandError, *, at: str = "") -> OtgError:
+    """An error of the tester's as a client gets it.
+
+    Args:
+        at: The key of the request.
+    """
+    is_request = error.exit_code == 2
+    next_step = f". {error.next_step}" if error.next_step else ""
+    return OtgError(
+        [f"{at}{': ' if at else ''}{error}{next_step}"],
+        status=VALIDATION if is_request else INTERNAL,
+        kind="validation" if is_request else "internal",
+    )
 
 
 def check_token(given: str, token: str | None, *, place: str) -> None:

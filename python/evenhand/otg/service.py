@@ -100,16 +100,35 @@ class OtgService:
         self._transmission.stop()
         return ["The flows that were sent before were stopped."]
 
+    def _to_be_changed(self, request: str) -> Any:
+        """A copy of the configuration."""
+        if self._config is None:
+            raise OtgError([f"{request}: no configuration is set"])
+        if self._transmission.is_running:
+            raise OtgError([f"{request}: flows are being sent; stop them first"], status=BUSY)
+        changed = pb.Config()
+        changed.CopyFrom(self._config)
+        return changed
+
+    def append_config(self, append: Any) -> Any:
+        """Add flows, as if the configuration had been set with them."""
+        changed = self._to_be_changed("config_append")
+        for resources in append.config_append_list:
+            changed.flows.extend(resources.flows)
+        return self.set_config(changed)
+
+    def delete_config(self, delete: Any) -> Any:
+        """Remove the flows of these names, as if the configuration had been set without them."""
+        changed = self._to_be_changed("config_delete")
+        for name in [name for resources in delete.config_delete_list for name in resources.flows]:
+            changed.flows.remove(*_by_names(changed.flows, [name], "config_delete_list.flows"))
+        return self.set_config(changed)
+
     def update_config(self, update: Any) -> Any:
         """Give flows another rate or size, as if the configuration had been set with it."""
         if _chosen(update) != "flows":
             raise OtgError([f"{_chosen(update) or 'choice'}: rates and sizes of flows can be updated"])
-        if self._config is None:
-            raise OtgError(["config_update: no configuration is set"])
-        if self._transmission.is_running:
-            raise OtgError(["config_update: flows are being sent; stop them first"], status=BUSY)
-        changed = pb.Config()
-        changed.CopyFrom(self._config)
+        changed = self._to_be_changed("config_update")
         for other in update.flows.flows:
             (flow,) = _by_names(changed.flows, [other.name], "flows.flows")
             for key, number in pb.FlowsUpdate.PropertyNames.Enum.items():
@@ -165,12 +184,12 @@ class OtgService:
         return [f"captures: of each port the first {most:,} frames are kept."]
 
     def _control_ports(self, state: Any) -> Any:
-        """Captures begin and end; links stay as they are."""
+        """Captures begin and end; links go down and up."""
         choice = _chosen(state)
+        if choice == "link":
+            return self._set_links(state.link)
         if choice != "capture":
-            raise OtgError(
-                [f"port.{choice or 'choice'}: links stay up: no driver here takes its own port down and up"]
-            )
+            raise OtgError([f"port.{choice or 'choice'}: captures and links of ports can be controlled"])
         with self._changing:
             if self._traffic is None:
                 raise OtgError(["port.capture: no configuration is set"])
@@ -192,6 +211,17 @@ class OtgService:
                 self._transmission.captures.start(sides)
             else:
                 self._transmission.captures.stop(sides)
+        return self._warnings([])
+
+    def _set_links(self, link: Any) -> Any:
+        """Also while flows are sent to a port."""
+        wanted = _enum_name(link, "state")
+        if self._traffic is None:
+            raise OtgError(["port.link: no configuration is set"])
+        ports = _by_names(self._traffic.ports, link.port_names, "port.link.port_names")
+        if wanted not in ("up", "down"):
+            raise OtgError(["port.link.state: up or down"])
+        self._transmission.links.set([port.side for port in ports], is_up=wanted == "up")
         return self._warnings([])
 
     def get_capture(self, request: Any) -> bytes:
@@ -248,7 +278,8 @@ class OtgService:
             return pb.MetricsResponse(choice="flow_metrics", flow_metrics=metrics)
         if choice == "port":
             ports = _by_names(traffic.ports, request.port.port_names, "port.port_names")
-            metrics = [self._port_metric(port, traffic) for port in ports]
+            are_up = self._transmission.links.up()
+            metrics = [self._port_metric(port, traffic, is_up=are_up[port.side]) for port in ports]
             return pb.MetricsResponse(choice="port_metrics", port_metrics=metrics)
         raise OtgError([f"{choice or 'choice'}: there are metrics of flows and ports"])
 
@@ -281,7 +312,7 @@ class OtgService:
                 setattr(metric.latency, name, value)
         return metric
 
-    def _port_metric(self, port: OtgPort, traffic: OtgTraffic) -> Any:
+    def _port_metric(self, port: OtgPort, traffic: OtgTraffic, *, is_up: bool) -> Any:
         """Frames of flows alone: not ARP, ND, or what else was on the link."""
         sent, received, octets_tx, octets_rx = FlowCounts(), FlowCounts(), 0.0, 0.0
         for direction in traffic.directions:
@@ -293,7 +324,7 @@ class OtgService:
         return pb.PortMetric(
             name=port.name,
             location=port.location,
-            link="down" if self._has_lost_link(port) else "up",
+            link="up" if is_up else "down",
             capture="started" if port.side in self._transmission.captures.sides else "stopped",
             transmit="started" if sent.is_started else "stopped",
             frames_tx=sent.frames_tx,
@@ -304,14 +335,6 @@ class OtgService:
             frames_rx_rate=received.rx_fps,
             bytes_tx_rate=sent.tx_fps * octets_tx,
             bytes_rx_rate=received.rx_fps * octets_rx,
-        )
-
-    def _has_lost_link(self, port: OtgPort) -> bool:
-        """Whether the last trial says so; ports are opened with their links up only."""
-        return any(
-            reason.code == "link" and port.side in reason.text
-            for result in self._transmission.results
-            for reason in result.reasons
         )
 
     def get_version(self) -> Any:

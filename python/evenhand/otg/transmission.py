@@ -22,7 +22,8 @@ from evenhand.base.errors import EvenhandError
 from evenhand.otg.captures import PortCaptures
 from evenhand.otg.flow_counts import FlowCounts, PlanFlows, counts_of_class, counts_together
 from evenhand.otg.flow_part import SentFlow
-from evenhand.otg.refusals import BUSY, INTERNAL, VALIDATION, OtgError
+from evenhand.otg.links import PortLinks
+from evenhand.otg.refusals import BUSY, INTERNAL, OtgError, error_of_model
 from evenhand.otg.traffic import OtgTraffic
 from evenhand.plan import SIDES, Direction, SideName, receiving_side
 from evenhand.procedure import OpenTestbed, TrialPhase
@@ -186,6 +187,7 @@ class Transmission:
         self.results: tuple[TrialResult, ...] = ()
         """Those of the trials that have ended since the last start; several if there was a pause."""
         self.captures = PortCaptures()
+        self.links = PortLinks()
         self.failure: str | None = None
         """Why the last trial could not be made."""
         self._thread = threading.Thread(target=self._work, name="otg-tester", daemon=True)
@@ -233,6 +235,7 @@ class Transmission:
                         " together"
                     ]
                 )
+            self._check_links(traffic)
             self._check_captures(traffic, directions)
             self._ended.clear()
             started = {direction: FlowCounts(is_started=True) for direction in directions}
@@ -244,6 +247,12 @@ class Transmission:
         if self._engine is not None:
             self._engine.wanted.clear()
         self._jobs.put((lambda: self._send(traffic, directions, duration_s), Future()))
+
+    def _check_links(self, traffic: OtgTraffic) -> None:
+        """OtgError if one was taken down."""
+        if down := self.links.taken_down:
+            names = [port.name for port in traffic.ports if port.side in down] or sorted(down)
+            raise OtgError([f"traffic: the link of {listed(names)} is down; take it up first: port.link"])
 
     def _check_captures(self, traffic: OtgTraffic, directions: Sequence[Direction]) -> None:
         """OtgError if frames of an end that is known are more than a trial can keep."""
@@ -301,6 +310,7 @@ class Transmission:
             counting = self._counting
             if self.is_running or not any(counts.is_paused for counts in counting.counts.values()):
                 return
+            self._check_links(traffic)
             directions, left_s = counting.directions, self._left_s(traffic)
             counting.before = {
                 direction: counts.after(counting.before.get(direction))
@@ -358,15 +368,7 @@ class Transmission:
             try:
                 job()
             except EvenhandError as error:
-                is_request = error.exit_code == 2
-                next_step = f" {error.next_step}" if error.next_step else ""
-                done.set_exception(
-                    OtgError(
-                        [f"{error}.{next_step}" if next_step else str(error)],
-                        status=VALIDATION if is_request else INTERNAL,
-                        kind="validation" if is_request else "internal",
-                    )
-                )
+                done.set_exception(error_of_model(error))
             except BaseException as error:
                 done.set_exception(error)
             else:
@@ -378,6 +380,7 @@ class Transmission:
     def _close(self) -> None:
         opened, self._opened = self._opened, None
         self._tester = self._engine = None
+        self.links = PortLinks()
         if opened is not None:
             opened.close()
 
@@ -399,6 +402,8 @@ class Transmission:
                 )
             )
             self._engine = engines.started
+            if self._engine is not None:
+                self.links = PortLinks(self._engine.members[0].session)
             self._opened = stack.pop_all()
 
     def _send(self, traffic: OtgTraffic, directions: tuple[Direction, ...], duration_s: float) -> None:

@@ -12,15 +12,18 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Protocol, Self
+from typing import IO, Any, ClassVar, Literal, Protocol, Self
 
 from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.programs import how_to_get_programs
 from evenhand.base.version import VERSION
+from evenhand.plan import SIDES, SideName
+from evenhand.trial.beside import AskedBeside
 from evenhand.trial.contract_values import numbers_of
 from evenhand.trial.engine_process import (
     LONGEST_WORDS,
@@ -39,6 +42,7 @@ from evenhand.trial.result import CONTRACT, TrialResult
 
 Document = dict[str, Any]
 EventCallback = Callable[[Document], None]
+LinkState = Literal["up", "down"]
 
 STDERR_LINES = 400
 """How much of the engine's stderr is kept: DPDK may talk without end."""
@@ -47,6 +51,8 @@ MOST_EVENTS_PER_S = 50.0
 """An engine reports twice a second."""
 ANSWER_TIMEOUT_S = 60.0
 """For requests other than trials. A port that negotiates its link takes about ten seconds."""
+HAND_OVER_S = 0.02
+"""How long an answer to what is asked beside a request may lie with whoever has read it."""
 CLOSE_TIMEOUT_S = 5.0
 """The engine closes its ports on the end of stdin; af_xdp ports take about a second."""
 INTERRUPTED_TIMEOUT_S = 1.0
@@ -61,8 +67,6 @@ _OF_TESTBED = {
 }
 HELPED_BY_CHECK = frozenset({"no_permission", "no_memory", "no_cpu"})
 """Faults of the host that `evenhand check` says more about."""
-_ASKED_BESIDE = frozenset({"stop", "end_sending"})
-"""While another request runs."""
 _ERROR_OF_KIND: dict[str, type[EvenhandError]] = {
     "bad_request": RequestError,
     "host_not_ready": HostError,
@@ -108,8 +112,9 @@ class EngineSession:
         self._start()
 
     def _start(self) -> None:
-        self._beside: set[int] = set()  # ids of requests whose answers no one waits for
+        self._beside = AskedBeside(self._error_of)
         self._writing = threading.Lock()
+        self._reading = threading.RLock()
         self._frame_size: int | None = None
         try:
             self._process = subprocess.Popen(
@@ -178,34 +183,67 @@ class EngineSession:
             RequestError, HostError, EngineError: The engine's fault, by its kind; EngineError also for its
                 death, and for whatever does not answer what was asked.
         """
-        request_id = self._say(name, arguments)
-        on_silence = looking_at_other_ends(arguments, self.kill) if name == "open" else None
-        began_s, events = time.monotonic(), 0
-        while True:
-            left_s = began_s + ended_within_s - time.monotonic()
-            reply = self._read_reply(name, min(answer_within_s, left_s), ended_within_s, on_silence)
-            identity = reply.get("id")
-            if identity is not None and type(identity) is not int:
-                raise violated(f"the engine answered request {identity!r:.80}", name)
-            if "fault" in reply and identity in (request_id, None):
-                raise self._error_of(reply["fault"])
-            if identity in self._beside:
-                self._beside.discard(identity)
-                continue
-            if identity != request_id:
-                raise violated(f"the engine answered request {identity} instead of {request_id}", name)
-            if "event" in reply:
-                events += 1
-                if events > MOST_EVENTS_AT_ONCE + MOST_EVENTS_PER_S * (time.monotonic() - began_s):
-                    raise violated("the engine reports events without end", name)
-                _check(name, check_event, arguments, reply)
-                if on_event is not None:
-                    on_event(reply)
-                continue
-            if reply.get("response") != name:
-                raise violated(f"the engine answered {reply.get('response')!r:.80}", name)
-            _check(name, self._check_response, name, arguments, reply)
-            return reply
+        with self._reading:
+            request_id = self._say(name, arguments)
+            on_silence = looking_at_other_ends(arguments, self.kill) if name == "open" else None
+            began_s, events = time.monotonic(), 0
+            while True:
+                left_s = began_s + ended_within_s - time.monotonic()
+                reply = self._read_reply(name, min(answer_within_s, left_s), ended_within_s, on_silence)
+                identity = reply.get("id")
+                if identity is not None and type(identity) is not int:
+                    raise violated(f"the engine answered request {identity!r:.80}", name)
+                if self._beside.take(reply):
+                    continue
+                if "fault" in reply and identity in (request_id, None):
+                    raise self._error_of(reply["fault"])
+                if identity != request_id:
+                    raise violated(f"the engine answered request {identity} instead of {request_id}", name)
+                if "event" in reply:
+                    events += 1
+                    if events > MOST_EVENTS_AT_ONCE + MOST_EVENTS_PER_S * (time.monotonic() - began_s):
+                        raise violated("the engine reports events without end", name)
+                    _check(name, check_event, arguments, reply)
+                    if on_event is not None:
+                        on_event(reply)
+                    continue
+                if reply.get("response") != name:
+                    raise violated(f"the engine answered {reply.get('response')!r:.80}", name)
+                _check(name, self._check_response, name, arguments, reply)
+                return reply
+
+    def set_link(self, side: SideName, state: LinkState) -> Mapping[SideName, bool]:
+        """Take the link of a port of the tester's own down or up; for any thread but that of `on_event`, and
+        also while a trial runs that sends nothing on this side. The engine takes it up again when it closes
+        its ports, or ends.
+
+        Returns:
+            As `links_up`.
+
+        Raises:
+            RequestError: The port's driver cannot, or the trial that runs sends on this side.
+            HostError, EngineError: As `request`.
+        """
+        return self._ask_for_links({"side": side, "state": state})
+
+    def links_up(self) -> Mapping[SideName, bool]:
+        """Whether the link of each side is up now; for the same threads and times as `set_link`."""
+        return self._ask_for_links({})
+
+    def _ask_for_links(self, arguments: Document) -> Mapping[SideName, bool]:
+        answer: Future[Document] = Future()
+        self._say("link", arguments, answer)
+        # Whoever waits for a reply to another request hands over this one; if nobody does, it is read here.
+        while not answer.done():
+            if self._reading.acquire(timeout=HAND_OVER_S):
+                try:
+                    while not answer.done():
+                        reply = self._read_reply("link", ANSWER_TIMEOUT_S, math.inf)
+                        if not self._beside.take(reply):
+                            raise violated(f"the engine answered request {reply.get('id')!r:.80}", "link")
+                finally:
+                    self._reading.release()
+        return {side: answer.result()[side]["link_up"] for side in SIDES}
 
     def _check_response(self, name: str, asked: Document, reply: Document) -> None:
         check_response(name, reply)
@@ -218,13 +256,13 @@ class EngineSession:
     def stop(self) -> None:
         """Have the request that runs end early; for any thread. Nothing if the engine has ended."""
         with suppress(EvenhandError, OSError):
-            self._say("stop", {})
+            self._say("stop", {}, Future())
 
     def end_sending(self, after_s: float) -> None:
         """Have the trial that runs, which is one of several engines', send its last frame so long after its
         first one; for any thread. Nothing if the engine has ended."""
         with suppress(EvenhandError, OSError):
-            self._say("end_sending", {"after_s": after_s})
+            self._say("end_sending", {"after_s": after_s}, Future())
 
     def say_alive(self) -> None:
         """An empty line, which is not a request but a sign of life (`client_timeout_s` of a trial); for any
@@ -234,13 +272,17 @@ class EngineSession:
             self._process.stdin.write(b"\n")
             self._process.stdin.flush()
 
-    def _say(self, name: str, arguments: Document) -> int:
-        """Send a request; its id."""
+    def _say(self, name: str, arguments: Document, answer: Future[Document] | None = None) -> int:
+        """Send a request; its id.
+
+        Args:
+            answer: Gets the reply, whatever other request is waited for.
+        """
         with self._writing:
             request_id = self._next_id
             self._next_id += 1
-            if name in _ASKED_BESIDE:
-                self._beside.add(request_id)
+            if answer is not None:
+                self._beside.expect(request_id, name, answer)
             self._write({"id": request_id, "request": name, **arguments})
         return request_id
 

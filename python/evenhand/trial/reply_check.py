@@ -87,6 +87,7 @@ _RESPONSES: dict[str, Form] = {
     "resolve": {"left": _RESOLVED, "right": _RESOLVED},
     "counters": {"left": _COUNTERS, "right": _COUNTERS},
     "clock": {"time_unix_ns": _COUNT},
+    "link": {"left": {"link_up": _FLAG}, "right": {"link_up": _FLAG}},
     "learn": {"stopped": _FLAG, "rate_share?": _NUMBER, "left?": _LEARNED_SIDE, "right?": _LEARNED_SIDE},
     "trial": _TRIAL,
     "judge": _TRIAL,
