@@ -251,7 +251,7 @@ device = "net_af_packet1,iface=right"
 cpus = [{one_worker()[0]["cpu"]}]
 """
     )
-    options = ("--rate", "1000fps", "--duration", "500ms", "--wait-residual", "200ms", "--json")
+    options = ("--rate", "1000fps", "--duration", "500ms", "--wait-residual", "200ms", "--json", "--no-run")
     lenient = ("--overdue-tolerance", "99%", "--longest-overdue", "10s", "--offered-tolerance", "10%")
     with linux_vxlan_end(plan, 4) as namespace:
         command = ("ip", "netns", "exec", namespace, sys.executable, "-m", "evenhand", "trial")
@@ -268,8 +268,10 @@ cpus = [{one_worker()[0]["cpu"]}]
             found: Document = json.loads(done.stdout)
             return found
 
-        document = until(lambda found: found["verdict"] != "INVALID", measured)
-    assert document["verdict"] == "PASS"
+        document = until(lambda found: found["trial"]["verdict"] != "INVALID", measured)
+    assert document["trial"]["verdict"] == "PASS"
+    assert document["tunnels"] == {"left": tunnel("vxlan")}
+    assert document["frame_size"] == plan.smallest_frame_size
 
 
 def test_what_cannot_be_in_a_tunnel_is_refused(tmp_path: Path) -> None:
@@ -279,6 +281,6 @@ def test_what_cannot_be_in_a_tunnel_is_refused(tmp_path: Path) -> None:
     inside = {**tunnel("gre"), "remote": str(plan.left.dut[0].ip)}
     with engine() as session, raises("engine.bad-request", match=r"10\.0\.0\.1") as refused:
         open_tunnels(session, plan, devices, {"left": inside})
-    assert refused.value.where == "ports.left.tunnel"
+    assert refused.value.where == "left.tunnel"
     with engine() as session, raises("engine.bad-request", match="one port"):
         open_tunnels(session, plan, (devices[0], devices[0]), {"right": tunnel("vxlan")})
