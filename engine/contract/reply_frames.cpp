@@ -10,10 +10,10 @@
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
+#include "frame/envelope.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
-#include "frame/vlan.hpp"
 #include "plan/sent_flows.hpp"
 
 namespace evenhand::contract {

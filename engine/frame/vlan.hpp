@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 2, frame: the VLAN tags of everything that a side sends and receives. No other part knows of them.
+// Station 2, frame: the VLAN tags of everything that a side sends and receives.
 //
 // A frame is first written without tags, as many octets behind the beginning of its buffer as the tags take; then the
 // MACs and the tags are put in front. Likewise a received frame that has the tags of this side is looked at as if it
@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "frame/layout.hpp"
@@ -87,8 +86,14 @@ class VlanTags {
     /// behind `frame`. Otherwise it is left unchanged.
     [[nodiscard]] bool take(std::byte* frame, std::size_t length) const noexcept {
         if (!fits(frame, length)) return false;
-        move_macs(frame + octets(), frame);
+        take_innermost(frame);
         return true;
+    }
+    /// Makes a frame again what it was before its tags were taken.
+    void put_back(std::byte* frame) const noexcept {
+        const auto tags = read_tags(frame);
+        move_macs(frame, frame + octets());
+        write_tags(frame + macs_octets, tags);
     }
     /// The innermost VLAN of a received frame whose tags are these but for that and their priorities; 0 if they are
     /// not, or there are none.
@@ -100,8 +105,12 @@ class VlanTags {
         }
         return static_cast<std::uint16_t>(big(load<std::uint32_t>(frame + innermost()) & vlan_bits));
     }
-    /// Takes the tags of such a frame.
-    void take_innermost(std::byte* frame) const noexcept { move_macs(frame + octets(), frame); }
+    /// Takes the tags of such a frame; they are kept in front of it, for put_back().
+    void take_innermost(std::byte* frame) const noexcept {
+        const auto tags = read_tags(frame + macs_octets);
+        move_macs(frame + octets(), frame);
+        write_tags(frame, tags);
+    }
 
    private:
     static constexpr std::size_t macs_octets = 12;
@@ -112,6 +121,16 @@ class VlanTags {
     /// Where the innermost of the tags begins.
     [[nodiscard]] std::size_t innermost() const noexcept { return macs_octets + (count_ - 1) * vlan_tag_octets; }
 
+    using Tags = std::array<std::uint32_t, most_vlan_tags>;
+
+    [[nodiscard]] Tags read_tags(const std::byte* at) const noexcept {
+        Tags tags{};
+        for (std::size_t i = 0; i < count_; ++i) tags[i] = load<std::uint32_t>(at + i * vlan_tag_octets);
+        return tags;
+    }
+    void write_tags(std::byte* at, const Tags& tags) const noexcept {
+        for (std::size_t i = 0; i < count_; ++i) store(at + i * vlan_tag_octets, tags[i]);
+    }
     static void move_macs(std::byte* to, const std::byte* from) noexcept {
         const auto first = load<std::uint64_t>(from);
         const auto last = load<std::uint32_t>(from + sizeof first);
@@ -120,48 +139,7 @@ class VlanTags {
     }
 
     std::size_t count_ = 0;
-    std::array<std::uint32_t, most_vlan_tags> tags_{};  // memory order
-};
-
-/// A source around another one, chosen before the start: puts the tags of the sending side in front of its frames.
-template <class Source>
-class TaggedSource {
-   public:
-    using Expectation = typename Source::Expectation;
-
-    TaggedSource(Source source, const VlanTags& tags) noexcept : source_{std::move(source)}, tags_{tags} {}
-
-    [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
-        return source_.frame_octets(ahead) + tags_.octets();
-    }
-
-    void write_next(std::span<std::byte* const> frames, std::uint64_t now_ticks) noexcept {
-        constexpr std::size_t most = 32;
-        const VlanTags tags =
-            tags_;  // a local copy: the compiler must assume that a store through std::byte* changes any object
-        std::array<std::byte*, most> inner;
-        while (!frames.empty()) {
-            const std::size_t n = std::min(frames.size(), most);
-            for (std::size_t i = 0; i < n; ++i) inner[i] = frames[i] + tags.octets();
-            if constexpr (requires { source_.has_flow_tags(); }) {
-                if (source_.has_flow_tags()) {
-                    std::array<FlowTag, most> of;
-                    for (std::size_t i = 0; i < n; ++i) of[i] = source_.flow_tag(i);
-                    source_.write_next(std::span{inner}.first(n), now_ticks);
-                    for (std::size_t i = 0; i < n; ++i) tags.put(frames[i], of[i]);
-                    frames = frames.subspan(n);
-                    continue;
-                }
-            }
-            source_.write_next(std::span{inner}.first(n), now_ticks);
-            for (std::size_t i = 0; i < n; ++i) tags.put(frames[i]);
-            frames = frames.subspan(n);
-        }
-    }
-
-   private:
-    Source source_;
-    VlanTags tags_;
+    Tags tags_{};  // memory order
 };
 
 }  // namespace evenhand::frame

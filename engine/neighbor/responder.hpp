@@ -64,7 +64,10 @@ class Responder {
     void set_dut_mac(const plan::MacAddress& mac) noexcept;
     /// Sets the DUT's MAC as the user gave it; what the DUT announces later does not change it.
     void fix_dut_mac(const plan::MacAddress& mac) noexcept;
-    void forget_dut_mac() noexcept { dut_mac_.store(0, std::memory_order_relaxed); }
+    /// Has no effect on a MAC that the user gave.
+    void forget_dut_mac() noexcept {
+        if (!has_fixed_dut_mac_) dut_mac_.store(0, std::memory_order_relaxed);
+    }
     [[nodiscard]] const plan::MacAddress& own_mac() const noexcept { return own_mac_; }
 
     [[nodiscard]] std::uint64_t questions() const noexcept { return questions_.load(std::memory_order_relaxed); }

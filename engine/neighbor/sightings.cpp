@@ -77,7 +77,9 @@ void Sightings::note(std::span<const std::byte> frame) {
     Tags tags = tags_of(frame);
     const std::size_t around = tags.size() * frame::vlan_tag_octets;
     const auto type = type_at(frame, macs_octets + around);
-    if (type != frame::ethertype_arp && type != frame::ethertype_ipv4 && type != frame::ethertype_ipv6) return;
+    if (tunnel_.is_none() && type != frame::ethertype_arp && type != frame::ethertype_ipv4 &&
+        type != frame::ethertype_ipv6)
+        return;
     const std::lock_guard lock{mutex_};
     if (tags != tags_) {
         seen_.other_tags = std::move(tags);
@@ -87,7 +89,13 @@ void Sightings::note(std::span<const std::byte> frame) {
     const std::size_t octets = std::min(frame.size() - around, untagged.size());
     std::copy_n(frame.data(), macs_octets, untagged.data());
     std::copy_n(frame.data() + macs_octets + around, octets - macs_octets, untagged.data() + macs_octets);
-    note_untagged(std::span{untagged}.first(octets));
+    const auto inside = tunnel_.octets();
+    if (tunnel_.is_none() || !tunnel_.fits(untagged.data(), octets)) {
+        if (!tunnel_.has_ends()) note_untagged(std::span{untagged}.first(octets));
+        return;
+    }
+    tunnel_.take(untagged.data());
+    note_untagged(std::span{untagged}.first(octets).subspan(inside));
 }
 
 void Sightings::note_untagged(std::span<const std::byte> frame) {

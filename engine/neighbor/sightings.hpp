@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "frame/envelope.hpp"
 #include "plan/address.hpp"
 #include "plan/per_direction.hpp"
 
@@ -36,9 +37,10 @@ struct Seen {
 /// Notes what arrives between begin() and end(), and keeps it until the next begin().
 class Sightings {
    public:
-    /// `own_mac`: frames from it were sent by the tester, or by its host, and are ignored. `tags`: those of all frames
-    /// on the link.
-    Sightings(const plan::MacAddress& own_mac, Tags tags) : own_mac_{own_mac}, tags_{std::move(tags)} {}
+    /// `own_mac`: frames from it were sent by the tester, or by its host, and are ignored. `envelope`: that of the
+    /// frames on the link; neighbours outside a tunnel whose ends have addresses of their own are not noted.
+    Sightings(const plan::MacAddress& own_mac, const frame::Envelope& envelope)
+        : own_mac_{own_mac}, tags_{envelope.tags().list()}, tunnel_{envelope.tunnel()} {}
 
     void begin();
     void end() noexcept { notes_.store(false, std::memory_order_relaxed); }
@@ -52,6 +54,7 @@ class Sightings {
 
     plan::MacAddress own_mac_;
     Tags tags_;
+    frame::Tunnel tunnel_;
     std::atomic<bool> notes_{false};
     mutable std::mutex mutex_;
     Seen seen_;

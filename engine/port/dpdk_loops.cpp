@@ -3,12 +3,12 @@
 // folder that knows the loops: run/ is compiled without DPDK's headers, and here its templates and the port's bursts
 // are inlined into each other.
 #include "frame/connections.hpp"
+#include "frame/envelope.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/learning_source.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/translation.hpp"
-#include "frame/vlan.hpp"
 #include "port/dpdk_port_inline.hpp"
 #include "run/loops.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "fault.hpp"
+#include "frame/envelope.hpp"
 #include "frame/learning_source.hpp"
-#include "frame/vlan.hpp"
 #include "run/learning.hpp"
 #include "run/tester.hpp"
 #include "units.hpp"
@@ -117,7 +117,7 @@ class Round {
             const frame::TaggedSource source{
                 hosts.make_source(tester.plan(plan_), static_cast<std::uint8_t>(s.number), share,
                                   tester.source_mac(s.side, 0), tester.responder(s.side, plan_).dut_mac().value()),
-                tester.tags(s.side)};
+                tester.envelope(s.side)};
             const auto schedule = whole.stream(share.first, share.stride);
             constexpr Punctuality never_overdue{.overdue_after = Ticks{1} << 62U};
             senders.emplace_back(tester.port(s.side), tester.transmit_queue(s.side, s.number), source, schedule,

@@ -47,11 +47,7 @@ bool WorkerQueues<Port>::idle_turn() {
     for (auto& outlet : outlets_) {
         frames += outlet->port->flush_answers();
         if (outlet->question_wanted.exchange(false, std::memory_order_acquire)) {
-            outlet->port->send_control([&](std::span<std::byte> frame) {
-                const std::size_t octets = outlet->responder->write_question(frame.subspan(outlet->tags.octets()));
-                outlet->tags.put(frame.data());
-                return outlet->tags.octets() + octets;
-            });
+            outlet->send([&](std::span<std::byte> frame) { return outlet->responder->write_question(frame); });
         }
         if (OwnFrames* const own = outlet->own_frames.exchange(nullptr, std::memory_order_acquire); own != nullptr) {
             for (const auto& octets : own->frames) {
@@ -68,16 +64,26 @@ bool WorkerQueues<Port>::idle_turn() {
 }
 
 template <class Port>
+template <class Write>
+void WorkerQueues<Port>::Outlet::send(Write write) {
+    if (!envelope.tunnel().is_none() && !envelope.tunnel().has_ethernet()) return;  // nobody is inside
+    const auto dut_mac = link == nullptr ? std::nullopt : link->dut_mac();
+    if (link != nullptr && !dut_mac) return;
+    const frame::Envelope around = dut_mac ? envelope.between(link->own_mac(), *dut_mac) : envelope;
+    port->send_control([&](std::span<std::byte> frame) {
+        const std::size_t octets = around.octets() + write(frame.subspan(around.octets()));
+        around.put(frame.data(), octets);
+        return octets;
+    });
+}
+
+template <class Port>
 void WorkerQueues<Port>::announce_next(Outlet& outlet) {
     Announcements* const hosts = outlet.announcements.load(std::memory_order_acquire);
     if (hosts == nullptr) return;
     if (hosts->next < hosts->hosts.size()) {
         const std::uint32_t host = hosts->hosts[hosts->next++];
-        outlet.port->send_control([&](std::span<std::byte> frame) {
-            const std::size_t octets = outlet.responder->write_announcement(frame.subspan(outlet.tags.octets()), host);
-            outlet.tags.put(frame.data());
-            return outlet.tags.octets() + octets;
-        });
+        outlet.send([&](std::span<std::byte> frame) { return outlet.responder->write_announcement(frame, host); });
         return;
     }
     outlet.announcements.store(nullptr, std::memory_order_relaxed);

@@ -13,12 +13,12 @@
 #include <span>
 
 #include "frame/connections.hpp"
+#include "frame/envelope.hpp"
 #include "frame/expectation.hpp"
 #include "frame/mix_expectation.hpp"
 #include "frame/reader.hpp"
 #include "frame/share.hpp"
 #include "frame/translation.hpp"
-#include "frame/vlan.hpp"
 #include "pace/clock.hpp"
 #include "pace/schedule.hpp"
 #include "run/frame_ages.hpp"
@@ -42,13 +42,16 @@ namespace evenhand::run {
 template <RxPort Port, NeighborAnswerer Responder>
 class Receiver {
    public:
-    /// `tags`: the tags that frames of this side must have; all other frames are foreign.
-    Receiver(Port& port, unsigned queue, Responder& responder, const frame::VlanTags& tags = {},
-             tally::IcmpErrors* icmp_errors = nullptr, tally::FrameCapture* capture = nullptr) noexcept
+    /// `envelope`: what frames of this side must have around them; all other frames are foreign. Where that has a
+    /// tunnel, `outside` answers for neighbours of the link, which are not in it.
+    Receiver(Port& port, unsigned queue, Responder& responder, const frame::Envelope& envelope = {},
+             tally::IcmpErrors* icmp_errors = nullptr, tally::FrameCapture* capture = nullptr,
+             Responder* outside = nullptr) noexcept
         : port_{&port},
           queue_{queue},
           responder_{&responder},
-          tags_{tags},
+          outside_{outside},
+          envelope_{envelope},
           icmp_errors_{icmp_errors},
           capture_{capture} {}
 
@@ -145,14 +148,15 @@ class Receiver {
 
     /// A frame that belongs to neither side is counted by a side that counts.
     [[nodiscard]] bool is_of_other(const std::byte* octets, std::size_t length) const noexcept {
-        const bool is_own = tags_.fits(octets, length);
-        const bool is_others = other_->tags_.fits(octets, length);
+        const bool is_own = envelope_.fits(octets, length);
+        const bool is_others = other_->envelope_.fits(octets, length);
         if (!is_own && !is_others) return !is_armed_ && other_->is_armed_;
         // A side without tags would take any frame.
-        if (is_own && is_others && tags_ != other_->tags_) return other_->tags_.octets() > tags_.octets();
+        if (is_own && is_others && envelope_ != other_->envelope_)
+            return other_->envelope_.octets() > envelope_.octets();
         if (!is_own || !is_others) return is_others;
         // Nothing that is read of a frame here is in front of its tags.
-        const std::span<const std::byte> frame{octets + tags_.octets(), length - tags_.octets()};
+        const std::span<const std::byte> frame{octets + envelope_.octets(), length - envelope_.octets()};
         const frame::FirstLook look = frame::look_at(frame.data(), frame.size());
         if (look.kind == frame::FrameKind::test) return look.tag.direction == arrives_at_other_;
         if constexpr (requires { responder_->is_concerned(frame); }) {
@@ -166,7 +170,7 @@ class Receiver {
     // in the two copies for frames that are all alike. So tags are checked for each frame, at hardly any cost.
     template <FrameExpectation Frames>
     [[gnu::noinline]] void take(unsigned n, Ticks now) noexcept {
-        const std::size_t around = tags_.octets();
+        const std::size_t around = envelope_.octets();
         const std::uint64_t tagged = around != 0 ? take_tags<Frames>(n) : 0;
         frame::FoundBurst found;
         std::uint64_t unwrapped = 0;
@@ -194,11 +198,10 @@ class Receiver {
             looked_at_ = {.frame = frame, .at = now};
             if (around != 0) [[unlikely]] {
                 if ((tagged >> i & 1U) == 0) {
-                    if (is_armed_) ++tally_->foreign_frames;
-                    keep(tally::Kept::foreign);
-                    frames_[kept++] = frame;
+                    if (!is_answered_outside(frame)) frames_[kept++] = frame;
                     continue;
                 }
+                looked_at_.is_taken = true;
                 octets += around;
                 length -= around;
             }
@@ -219,9 +222,7 @@ class Receiver {
                 if (is_armed_) ++tally_->neighbor_frames;
                 const std::size_t answer = responder_->answer({octets, Port::room(frame) - around}, length);
                 if (answer != 0) {
-                    if (around != 0) tags_.put(Port::octets(frame));
-                    Port::set_length(frame, answer + around);
-                    port_->post_answer(frame);
+                    post(frame, answer + around, envelope_);
                     continue;
                 }
             } else if (icmp_errors_ != nullptr && icmp_errors_->note(octets, length)) {
@@ -235,6 +236,35 @@ class Receiver {
         if (kept != 0) port_->release(frames_.data(), kept);
     }
 
+    /// Looks at a frame that has not the envelope of this side: foreign, unless it is a neighbour's outside a tunnel.
+    /// Returns whether it has become an answer, which belongs to the port now.
+    [[nodiscard]] bool is_answered_outside(typename Port::Frame* frame) noexcept {
+        const frame::Envelope link = envelope_.outside();
+        const std::size_t around = link.octets();
+        std::byte* const octets = Port::octets(frame);
+        const std::size_t length = Port::length(frame);
+        if (outside_ != nullptr && link.take(octets, length)) {
+            if (frame::look_at(octets + around, length - around).kind == frame::FrameKind::neighbor) {
+                if (is_armed_) ++tally_->neighbor_frames;
+                const std::size_t answer =
+                    outside_->answer({octets + around, Port::room(frame) - around}, length - around);
+                if (answer != 0) post(frame, answer + around, link);
+                return answer != 0;
+            }
+            link.put_back(octets);
+        }
+        if (is_armed_) ++tally_->foreign_frames;
+        keep(tally::Kept::foreign);
+        return false;
+    }
+
+    /// Sends an answer of so many octets in the place of a received frame, with what was around that.
+    void post(typename Port::Frame* frame, std::size_t octets, const frame::Envelope& envelope) noexcept {
+        if (envelope.octets() != 0) envelope.answering(Port::octets(frame)).put(Port::octets(frame), octets);
+        Port::set_length(frame, octets);
+        port_->post_answer(frame);
+    }
+
     /// Takes the tags of a test frame in the VLAN in which its flow is sent. A DUT that moves frames by their VLANs
     /// leaves them there; one that routes sends them in that of this side.
     template <FrameExpectation Frames>
@@ -243,11 +273,11 @@ class Receiver {
             if (!is_armed_) return false;
             const Frames& expected = expectation_->template of<Frames>();
             if (!expected.has_vlans()) return false;
-            const auto vlan = tags_.innermost_vlan(octets, length);
+            const auto vlan = envelope_.innermost_vlan(octets, length);
             if (vlan == 0) return false;
-            const auto look = frame::look_at(octets + tags_.octets(), length - tags_.octets());
+            const auto look = frame::look_at(octets + envelope_.octets(), length - envelope_.octets());
             if (look.kind != frame::FrameKind::test || !expected.is_in_vlan(look.tag.sequence, vlan)) return false;
-            tags_.take_innermost(octets);
+            envelope_.take_innermost(octets);
             return true;
         }
         return false;
@@ -263,7 +293,7 @@ class Receiver {
             return expected.transport_of(sequence);
         };
         std::uint64_t unwrapped = 0;
-        const std::size_t around = tags_.octets();
+        const std::size_t around = envelope_.octets();
         for (unsigned i = 0; i < n; ++i) {
             if (around != 0 && (tagged >> i & 1U) == 0) continue;
             const auto had = frame::unwrap(octets_at(i), Port::length(frames_[i]) - around, transport_of);
@@ -285,8 +315,8 @@ class Receiver {
     /// The same frame as it came.
     void wrap_this() noexcept {
         if (!looked_at_.had) return;
-        std::byte* const octets = Port::octets(looked_at_.frame) + tags_.octets();
-        const std::size_t length = Port::length(looked_at_.frame) - tags_.octets();
+        std::byte* const octets = Port::octets(looked_at_.frame) + envelope_.octets();
+        const std::size_t length = Port::length(looked_at_.frame) - envelope_.octets();
         if (frame::is_ipv4(octets))
             frame::wrap<frame::IpVersion::v4>(octets, length, *looked_at_.had);
         else
@@ -300,6 +330,7 @@ class Receiver {
         if (capture_ == nullptr || !capture_->is_on()) [[likely]]
             return;
         wrap_this();
+        if (looked_at_.is_taken) envelope_.put_back(Port::octets(looked_at_.frame));
         const std::size_t length = Port::length(looked_at_.frame);
         capture_->keep({.kind = kind,
                         .fault = fault,
@@ -317,14 +348,16 @@ class Receiver {
         for (unsigned i = 0; i < n; ++i) {
             std::byte* const octets = Port::octets(frames_[i]);
             const std::size_t length = Port::length(frames_[i]);
-            const bool is_tagged = tags_.take(octets, length) || take_in_vlan<Frames>(octets, length);
+            const bool is_tagged = envelope_.take(octets, length) || take_in_vlan<Frames>(octets, length);
             tagged |= std::uint64_t{is_tagged} << i;
         }
         return tagged;
     }
 
     /// Where frame i of the burst begins, behind its tags.
-    [[nodiscard]] std::byte* octets_at(unsigned i) const noexcept { return Port::octets(frames_[i]) + tags_.octets(); }
+    [[nodiscard]] std::byte* octets_at(unsigned i) const noexcept {
+        return Port::octets(frames_[i]) + envelope_.octets();
+    }
 
     /// Determines which frames of this burst belong to the trial and are as they were sent. `tagged`: as take_tags()
     /// returns it; of no meaning where this side has no tags.
@@ -332,7 +365,7 @@ class Receiver {
     void find_known(unsigned n, std::uint64_t tagged, frame::FoundBurst& found) noexcept {
         std::array<const std::byte*, receive_burst> at{};
         const std::size_t most = burst_checks_.octets();
-        const std::size_t around = tags_.octets();
+        const std::size_t around = envelope_.octets();
         if constexpr (Frames::has_classes) {
             std::array<std::uint16_t, receive_burst> lengths{};
             const std::size_t least = burst_checks_.least_octets();
@@ -654,13 +687,15 @@ class Receiver {
     Port* port_;
     unsigned queue_;
     Responder* responder_;
-    frame::VlanTags tags_;
+    Responder* outside_;
+    frame::Envelope envelope_;
     tally::IcmpErrors* icmp_errors_;
     tally::FrameCapture* capture_;
     struct LookedAt {
         typename Port::Frame* frame = nullptr;
         Ticks at = 0;
         std::optional<frame::Transport> had = std::nullopt;  // what unwrap_this() took from it
+        bool is_taken = false;                               // whether its envelope was
     };
     LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;

@@ -10,6 +10,7 @@
 
 #include "frame/mix.hpp"
 #include "pace/clock.hpp"
+#include "frame/tunnel.hpp"
 #include "plan/four_tuples.hpp"
 #include "plan/per_direction.hpp"
 #include "plan/plan.hpp"
@@ -28,6 +29,10 @@ struct PortRequest {
     std::optional<double> line_rate_bps;
     std::optional<double> link_timeout_s;  // how long to wait for the link when the port is opened
     std::vector<std::uint16_t> vlans;  // VLAN tags of all frames on this link: none, one, or two (the outer one first)
+    /// What the test frames of this side are in; `mac` and `dut_mac` above are those of the link.
+    frame::TunnelEnds tunnel{};
+    std::optional<plan::MacAddress> inner_mac = std::nullopt;      // the tester's in the frames inside; of VXLAN only
+    std::optional<plan::MacAddress> inner_dut_mac = std::nullopt;  // the DUT's
 };
 
 /// What a worker's CPU runs: any set of senders and receivers, so that one CPU can be a whole tester, and several can

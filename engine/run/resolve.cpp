@@ -10,7 +10,6 @@
 #include "fault.hpp"
 #include "frame/learning_source.hpp"
 #include "frame/template.hpp"
-#include "frame/vlan.hpp"
 #include "plan/host_set.hpp"
 #include "run/tester.hpp"
 
@@ -62,8 +61,8 @@ Way Tester::resolve(double timeout_s, const std::vector<Direction>& tried, const
 void Tester::ask_until_resolved(double timeout_s, const std::function<bool()>& goes_on) {
     check_ports();
     for (const auto side : both_sides) {
-        if (has_static_mac(side)) continue;
         for (std::size_t p = 0; p < plans(); ++p) responders_[p][side]->forget_dut_mac();
+        if (link_responders_[side]) link_responders_[side]->forget_dut_mac();
     }
     const auto begin = Steady::now();
     const std::chrono::duration<double> timeout{timeout_s};
@@ -71,48 +70,49 @@ void Tester::ask_until_resolved(double timeout_s, const std::function<bool()>& g
     while (const auto missing = unresolved()) {
         check_ports();
         const auto now = Steady::now();
-        if (now - begin > timeout) refuse_unresolved(missing->first, missing->second, timeout_s);
+        if (now - begin > timeout) refuse_unresolved(*missing, timeout_s);
         if (now >= ask_at) {
             send_questions();
             // On one link the DUT answers for both sides, as it should.
-            if (now - begin > timeout / 2 && !(is_one_armed() && tags(Side::left) == tags(Side::right))) ask_across();
+            if (now - begin > timeout / 2 && !(is_one_armed() && around(Side::left) == around(Side::right)))
+                ask_across();
             ask_at = now + ask_again_after;
         }
         if (!goes_on()) {
             throw Fault{FaultCode::stopped,
-                        fmt::format("stopped before {} had answered on the {} side",
-                                    plan::to_string(plan(missing->second).side(missing->first).dut_address),
-                                    name_of(missing->first)),
+                        fmt::format("stopped before {} had answered on the {} side", plan::to_string(missing->address),
+                                    name_of(missing->side)),
                         "resolve", "Send it again."};
         }
         std::this_thread::sleep_for(look_every);
     }
+    pass_on_dut_macs();
 }
 
-void Tester::refuse_unresolved(Side side, std::size_t number, double timeout_s) const {
+void Tester::refuse_unresolved(const Asked& missing, double timeout_s) const {
     for (const auto each : both_sides) port(each).check_link();
-    const auto& asked = plan(number);
-    const auto address = plan::to_string(asked.side(side).dut_address);
+    const auto side = missing.side;
+    const auto address = plan::to_string(missing.address);
     const bool is_silent = port(side).counters().received_frames == 0;
     const auto hints = hints_of(way_facts());
     std::string what = fmt::format("{} did not answer on the {} side within {} s", address, name_of(side), timeout_s);
     std::string next =
         fmt::format("Check that the DUT has {} on this link (evenhand plan show {}), or give its MAC as dut_mac.{}",
-                    address, asked.name, is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "");
+                    address, missing.plan, is_silent ? silent_memif_hint(port(side), receive_queues(side)) : "");
     if (!hints.empty()) {
         what += "; " + hints.front().what;
         next = hints.front().next;
     } else if (is_silent) {
         what += "; no frame at all has come in there";
     }
-    throw Fault{FaultCode::not_resolved, what,
-                fmt::format("{}.{}.dut_address", number == 0 ? "plan" : "mix.other_plan", name_of(side)), next};
+    throw Fault{FaultCode::not_resolved, what, missing.where, next};
 }
 
 void Tester::ask_across() {
     for (const auto side : both_sides) {
+        if (!tunnel(side).is_none() || !tunnel(plan::other_side(side)).is_none()) continue;
         std::vector<std::vector<std::byte>> frames;
-        const auto around = tags(side).octets();
+        const auto around = this->around(side).octets();
         for (std::size_t p = 0; p < plans(); ++p) {
             const auto& target = plan(p).side(plan::other_side(side)).dut_address;
             const auto& own_mac = responder(side, p).own_mac();
@@ -125,7 +125,7 @@ void Tester::ask_across() {
                     : neighbor::write_neighbor_solicitation(
                           inner, {.mac = own_mac, .ip = plan::link_local_address(own_mac)}, target);
             frame.resize(around + octets);
-            tags(side).put(frame.data());
+            this->around(side).put(frame.data(), frame.size());
             frames.push_back(std::move(frame));
         }
         send_own(side, std::move(frames));
@@ -142,7 +142,8 @@ void Tester::send_own(Side side, std::vector<std::vector<std::byte>> frames) {
 
 std::vector<std::vector<std::byte>> Tester::way_frames(Direction direction) const {
     const auto side = plan::sending_side(direction);
-    const auto around = tags(side).octets();
+    const auto envelope = this->envelope(side);
+    const auto around = envelope.octets();
     std::vector<std::vector<std::byte>> frames;
     for (std::size_t p = 0; p < plans(); ++p) {
         const plan::HostSet from{plan(p).sent(direction).sources};
@@ -163,7 +164,7 @@ std::vector<std::vector<std::byte>> Tester::way_frames(Direction direction) cons
             frame::write_pattern(plan(p).side(side).version(), std::span{frame}.subspan(around));
             std::byte* const at = frame.data() + around;
             source.write_next(std::span{&at, 1}, pace::TickClock::now());
-            tags(side).put(frame.data());
+            envelope.put(frame.data(), frame.size());
             frames.push_back(std::move(frame));
         }
     }
@@ -174,11 +175,12 @@ WayFacts Tester::way_facts() const {
     WayFacts facts;
     for (std::size_t p = 0; p < plans(); ++p) facts.plans.push_back(&plan(p));
     for (const auto side : both_sides) {
-        facts.tags[side] = tags(side).list();
+        facts.tags[side] = around(side).tags().list();
         facts.seen[side] = sightings_[side]->seen();
         facts.is_resolved[side] = true;
-        for (std::size_t p = 0; p < plans(); ++p)
-            facts.is_resolved[side] = facts.is_resolved[side] && responder(side, p).dut_mac().has_value();
+    }
+    for (const auto& each : asked()) {
+        if (!each.responder->dut_mac()) facts.is_resolved[each.side] = false;
     }
     return facts;
 }

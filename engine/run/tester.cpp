@@ -74,7 +74,11 @@ Tester::Tester(OpenRequest request)
     check_devices();
     is_one_armed_ = request_.ports[plan::Side::left].device == request_.ports[plan::Side::right].device;
     plan::check_plan(request_.plan);
-    for (const auto side : both_sides) tags_[side] = frame::VlanTags{request_.ports[side].vlans};
+    for (const auto side : both_sides) {
+        const auto& p = request_.ports[side];
+        envelopes_[side] = {frame::VlanTags{p.vlans}, frame::Tunnel{p.tunnel}};
+    }
+    check_tunnels();
     if (request_.mix) {
         for (const auto side : both_sides) frame::check_mix(request_.plan, untagged_mix(side));
     }
@@ -160,7 +164,7 @@ void Tester::count_queues() {
 /// frame::traffic_of() determines what arrives.
 frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     const auto from = plan::sending_side(direction);
-    const auto without_tags = [&](std::size_t size) { return size - std::min(size, tags(from).octets()); };
+    const auto without_tags = [&](std::size_t size) { return size - std::min(size, around(from).counted_octets()); };
     frame::DirectionTraffic traffic;
     if (!request_.mix) {
         traffic.kinds.push_back(frame::traffic_of(request_.plan, direction, without_tags(request_.frame_size)));
@@ -185,21 +189,21 @@ frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
     return traffic;
 }
 
-/// A frame size includes the tags of the side that sends. The tags of the other side may make the frame longer, and so
-/// may a device that changes it.
+/// A frame size includes the tags of the side that sends, but no tunnel. A tunnel and the tags of the other side may
+/// make the frame longer, and so may a device that changes it.
 void Tester::check_frame_sizes() const {
     for (const auto side : both_sides) {
         const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
-        const auto around = tags(side).octets();
+        const auto around = this->around(side).counted_octets();
         const auto added = request_.plan.side(side).added_octets;
-        const auto larger =
-            std::max(request_.frame_size + added, arrives.frame_size + tags(plan::other_side(side)).octets());
+        const auto larger = std::max(request_.frame_size + added + tunnel(side).octets(),
+                                     arrives.frame_size + this->around(plan::other_side(side)).octets());
         const std::size_t least = frame::smallest_frame_size(sent.version) - added + around;
         if (around == 0 && larger == request_.frame_size) {
             frame::check_frame_size(sent.version, request_.frame_size);
         } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
             const auto with = around == 0 ? "" : " with the VLAN tags";
-            const auto counted = around == 0 ? "" : ": a frame size counts the tags";
+            const auto counted = around == 0 ? "" : ": a frame size counts the tags, but no tunnel";
             throw Fault{FaultCode::bad_frame_size,
                         fmt::format("{} octets cannot be an IPv{} test frame{} of the {} side", request_.frame_size,
                                     static_cast<int>(sent.version), with, name_of(side)),
@@ -230,8 +234,9 @@ void Tester::add_queues(Worker& worker, const WorkerRequest& asked) {
     for (const auto& r : asked.receivers) {
         auto& errors = icmp_errors_[r.side].emplace_back(std::make_unique<tally::IcmpErrors>(all_hosts()));
         auto& capture = captures_[r.side].emplace_back(std::make_unique<tally::FrameCapture>());
-        worker.queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], tags(r.side), *errors,
-                                     *capture);
+        auto* const link = link_responders_[r.side] ? link_responders_[r.side].get() : responders_[0][r.side].get();
+        worker.queues().add_receiver(*ports_[r.side], r.number, *responders_[0][r.side], around(r.side), *errors,
+                                     *capture, tunnel(r.side).is_none() ? nullptr : link);
     }
     for (std::size_t i = 0; is_one_armed_ && i < asked.receivers.size(); ++i) {
         const auto& left = asked.receivers[i];
@@ -247,8 +252,11 @@ void Tester::add_queues(Worker& worker, const WorkerRequest& asked) {
         // The owner of the port's first transmit queue sends all that is no test frame.
         for (const auto side : both_sides) {
             if (side != s.side && !is_one_armed_) continue;
+            auto* const link = link_responders_[side].get();
+            if (link != nullptr) worker.queues().add_outlet(*ports_[side], *link, around(side).outside(), nullptr);
+            const auto inside = link == nullptr ? around(side).outside() : around(side);
             for (std::size_t p = 0; p < plans(); ++p)
-                worker.queues().add_outlet(*ports_[side], *responders_[p][side], tags(side));
+                worker.queues().add_outlet(*ports_[side], *responders_[p][side], inside, link);
         }
     }
 }
@@ -260,7 +268,7 @@ bool Tester::can_share_transmit_queues() const {
         return traffic(plan::direction_sent_by(side)).kinds.front().sent.version;
     };
     if (version(plan::Side::left) != version(plan::Side::right) ||
-        tags(plan::Side::left).octets() != tags(plan::Side::right).octets()) {
+        around(plan::Side::left).octets() != around(plan::Side::right).octets()) {
         return false;
     }
     return std::ranges::all_of(request_.workers, [](const auto& worker) {
@@ -296,7 +304,7 @@ std::shared_ptr<port::DpdkPort> Tester::make_port(std::span<const plan::Side> of
                               .transmit_ring_frames = p.transmit_ring_frames,
                               .link_timeout_s = p.link_timeout_s};
     for (const auto side : of) {
-        const std::size_t around = tags(side).octets();
+        const std::size_t around = this->around(side).octets();
         const auto& leaving = traffic(plan::direction_sent_by(side));
         const auto& coming = traffic(plan::direction_sent_by(plan::other_side(side)));
         const std::size_t octets = leaving.largest_sent() + around - frame::fcs_octets;
@@ -304,7 +312,7 @@ std::shared_ptr<port::DpdkPort> Tester::make_port(std::span<const plan::Side> of
         options.largest_transmit_octets = std::max(options.largest_transmit_octets, static_cast<unsigned>(octets));
         options.largest_receive_octets =
             std::max(options.largest_receive_octets, static_cast<unsigned>(std::max(octets, coming_octets)));
-        options.tag_octets = std::max(options.tag_octets, static_cast<unsigned>(around));
+        options.tag_octets = std::max(options.tag_octets, static_cast<unsigned>(this->around(side).counted_octets()));
         const auto version = frame::pattern_of(leaving.kinds.front().sent.version, plans() > 1);
         for (unsigned stream = 0; stream < streams_[side]; ++stream) {
             const auto queue = of.size() == 1 ? stream : transmit_queue(side, stream);
@@ -323,7 +331,10 @@ std::shared_ptr<port::DpdkPort> Tester::make_port(std::span<const plan::Side> of
 /// Needs the addresses of this side only, whatever their IP version: the other side may have another one.
 void Tester::make_responders(plan::Side side) {
     const auto& p = request_.ports[side];
-    const auto own_mac = p.mac.value_or(ports_[side]->mac());
+    const auto link_mac = p.mac.value_or(ports_[side]->mac());
+    const auto own_mac = p.inner_mac.value_or(link_mac);
+    const auto& dut_mac = tunnel(side).has_ethernet() ? p.inner_dut_mac : p.dut_mac;
+    if (tunnel(side).has_ends()) make_link_responder(side, link_mac);
     const auto host_macs = request_.host_macs == HostMacMode::pseudorandom
                                ? std::optional{plan::HostMacs{request_.seed, side}}
                                : std::nullopt;
@@ -333,22 +344,69 @@ void Tester::make_responders(plan::Side side) {
         responder = s.gateway ? std::make_unique<neighbor::Responder>(own_mac, *s.gateway, s.dut_address)
                               : std::make_unique<neighbor::Responder>(own_mac, plan::HostSet{s.hosts}, host_macs,
                                                                       s.dut_address);
-        if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
+        if (dut_mac) responder->fix_dut_mac(*dut_mac);
     }
     if (plans() > 1) responders_[0][side]->set_other(*responders_[1][side]);
-    sightings_[side] = std::make_unique<neighbor::Sightings>(own_mac, tags(side).list());
+    sightings_[side] = std::make_unique<neighbor::Sightings>(link_mac, around(side));
     responders_[0][side]->set_sightings(*sightings_[side]);
 }
 
+void Tester::make_link_responder(plan::Side side, const plan::MacAddress& own_mac) {
+    const auto& p = request_.ports[side];
+    auto& responder = link_responders_[side];
+    responder = std::make_unique<neighbor::Responder>(own_mac, p.tunnel.local, p.tunnel.remote);
+    if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
+}
+
+void Tester::check_tunnels() const {
+    for (const auto side : both_sides) {
+        if (tunnel(side).is_none()) continue;
+        const auto refuse = [side](const std::string& what, const std::string& next) {
+            throw Fault{FaultCode::bad_request, what, fmt::format("ports.{}.tunnel", name_of(side)), next};
+        };
+        if (is_one_armed_) {
+            refuse("both sides are on one port, and one of them is in a tunnel",
+                   "Give each side a port of its own, or leave the tunnel out.");
+        }
+        if (request_.plan.has_state || request_.plan.is_translated()) {
+            refuse(fmt::format("the plan {} is for a DUT that translates, and one of its sides is in a tunnel",
+                               request_.plan.name),
+                   "Use a plan without translation, or leave the tunnel out.");
+        }
+        if (!tunnel(side).has_ethernet() && is_direct()) {
+            refuse(fmt::format("the hosts of the plan {} are on the link, and in a tunnel of IP packets there is none",
+                               request_.plan.name),
+                   "Use a plan with gateways, or a VXLAN tunnel.");
+        }
+        if (!tunnel(side).has_ends()) continue;
+        for (std::size_t p = 0; p < plans(); ++p) {
+            const auto& s = plan(p).side(side);
+            for (const auto& end : {request_.ports[side].tunnel.local, request_.ports[side].tunnel.remote}) {
+                if (end != s.dut_address && end != s.gateway && !plan::HostSet{s.hosts}.find(end)) continue;
+                refuse(fmt::format("{} is an end of the tunnel, and also an address inside it", plan::to_string(end)),
+                       "Give the ends addresses of another network.");
+            }
+        }
+    }
+}
+
+void Tester::pass_on_dut_macs() {
+    for (const auto side : both_sides) {
+        const auto& link = link_responders_[side];
+        if (!link || tunnel(side).has_ethernet() || !link->dut_mac()) continue;
+        for (std::size_t p = 0; p < plans(); ++p) responders_[p][side]->set_dut_mac(*link->dut_mac());
+    }
+}
+
 std::uint64_t Tester::answers_sent(plan::Side side) const {
-    std::uint64_t answers = 0;
+    std::uint64_t answers = link_responders_[side] ? link_responders_[side]->answers() : 0;
     for (std::size_t p = 0; p < plans(); ++p) answers += responder(side, p).answers();
     // Where both sides are on one port, it is not known whose answers were dropped.
     return answers - std::min(answers, port(side).dropped_answers());
 }
 
 std::uint64_t Tester::questions(plan::Side side) const {
-    std::uint64_t questions = 0;
+    std::uint64_t questions = link_responders_[side] ? link_responders_[side]->questions() : 0;
     for (std::size_t p = 0; p < plans(); ++p) questions += responder(side, p).questions();
     return questions;
 }
@@ -386,14 +444,14 @@ std::optional<tally::LineOverload> Tester::overload(plan::Direction direction, d
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
     return line_overload({line_rate_bps(from), line_rate_bps(to)},
-                         traffic(direction).period_octets(tags(from).octets(), tags(to).octets()), rate_fps);
+                         traffic(direction).period_octets(around(from).octets(), around(to).octets()), rate_fps);
 }
 
 void Tester::check_rate(plan::Direction direction, double rate_fps, const frame::DirectionTraffic& traffic,
                         const char* where, bool may_overload) const {
     const auto from = plan::sending_side(direction);
     const auto to = plan::receiving_side(direction);
-    const auto octets = traffic.period_octets(tags(from).octets(), tags(to).octets());
+    const auto octets = traffic.period_octets(around(from).octets(), around(to).octets());
     const auto limit = rate_limit({line_rate_bps(from), line_rate_bps(to)}, octets, ticks_per_second(), may_overload);
     if (rate_fps > limit.fps) {
         const auto what = limit.is_of_line ? "the line carries" : "this CPU's clock can distinguish";
@@ -414,8 +472,8 @@ void Tester::check_shared_line(const TrialRequest& request) const {
     double sent_bps = 0;
     double arriving_bps = 0;
     for (const auto direction : request.directions) {
-        const auto octets = traffic(direction).period_octets(tags(plan::sending_side(direction)).octets(),
-                                                             tags(plan::receiving_side(direction)).octets());
+        const auto octets = traffic(direction).period_octets(around(plan::sending_side(direction)).octets(),
+                                                             around(plan::receiving_side(direction)).octets());
         const auto frames = static_cast<double>(octets.frames);
         const double fps = share(request, direction).part() * peak_fps(of_direction(request, direction));
         sent_bps += fps * bits_per_octet * (static_cast<double>(octets.sent) / frames + overhead_octets);
@@ -442,16 +500,37 @@ double Tester::part_of_port(const TrialRequest& request, plan::Direction directi
 void Tester::check_resolved(const char* where) const {
     if (const auto missing = unresolved()) {
         throw Fault{FaultCode::not_resolved,
-                    fmt::format("the DUT's MAC on the {} side is not known", name_of(missing->first)), where,
+                    fmt::format("the DUT's MAC on the {} side is not known", name_of(missing->side)), where,
                     "Send a resolve request first, or give dut_mac."};
     }
 }
 
-std::optional<std::pair<plan::Side, std::size_t>> Tester::unresolved() const {
+std::vector<Tester::Asked> Tester::asked() const {
+    std::vector<Asked> all;
+    for (const auto side : both_sides) {
+        if (!link_responders_[side]) continue;
+        all.push_back({.side = side,
+                       .responder = link_responders_[side].get(),
+                       .address = request_.ports[side].tunnel.remote,
+                       .where = fmt::format("ports.{}.tunnel.remote", name_of(side)),
+                       .plan = request_.plan.name});
+    }
     for (std::size_t p = 0; p < plans(); ++p) {
         for (const auto side : both_sides) {
-            if (!responder(side, p).dut_mac()) return std::pair{side, p};
+            if (tunnel(side).has_ends() && !tunnel(side).has_ethernet()) continue;
+            all.push_back({.side = side,
+                           .responder = responders_[p][side].get(),
+                           .address = plan(p).side(side).dut_address,
+                           .where = fmt::format("{}.{}.dut_address", p == 0 ? "plan" : "mix.other_plan", name_of(side)),
+                           .plan = plan(p).name});
         }
+    }
+    return all;
+}
+
+std::optional<Tester::Asked> Tester::unresolved() const {
+    for (auto& each : asked()) {
+        if (!each.responder->dut_mac()) return each;
     }
     return std::nullopt;
 }

@@ -7,14 +7,15 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "frame/envelope.hpp"
 #include "frame/expectation.hpp"
 #include "frame/share.hpp"
 #include "frame/state_table.hpp"
 #include "frame/traffic.hpp"
-#include "frame/vlan.hpp"
 #include "neighbor/responder.hpp"
 #include "plan/per_direction.hpp"
 #include "port/dpdk_port.hpp"
@@ -105,7 +106,13 @@ class Tester {
     /// worker's. Workers whose CPU did not run in time are missing. Empty with one worker.
     [[nodiscard]] const std::vector<tally::ClockOffset>& clock_offsets() const { return clock_offsets_; }
     [[nodiscard]] std::uint64_t questions(plan::Side side) const;
+    /// Whether the DUT's MAC on the link was given.
     [[nodiscard]] bool has_static_mac(plan::Side side) const { return request_.ports[side].dut_mac.has_value(); }
+    /// Who answers on the link itself, and knows the DUT's MAC there: the responder of the plan, unless the side is in
+    /// a tunnel whose ends have addresses of their own.
+    [[nodiscard]] const neighbor::Responder& link_responder(plan::Side side) const {
+        return link_responders_[side] ? *link_responders_[side] : responder(side);
+    }
     [[nodiscard]] std::optional<double> line_rate_bps(plan::Side side) const;
     /// The CPUs of its workers that are on another NUMA node than the port, whose memory they reach more slowly.
     [[nodiscard]] std::vector<unsigned> far_cpus(plan::Side side) const;
@@ -142,14 +149,19 @@ class Tester {
     [[nodiscard]] frame::TestFrameExpectation frame_expectation(plan::Direction direction,
                                                                 const frame::LinkFrames& arrives,
                                                                 std::size_t plan = 0) const;
-    /// The VLAN tags of all frames on the link of this side.
-    [[nodiscard]] const frame::VlanTags& tags(plan::Side side) const { return tags_[side]; }
-    [[nodiscard]] bool has_tags() const {
-        return tags(plan::Side::left).octets() + tags(plan::Side::right).octets() != 0;
+    /// What is around all test frames on the link of this side: VLAN tags, a tunnel.
+    [[nodiscard]] const frame::Envelope& around(plan::Side side) const { return envelopes_[side]; }
+    /// The same for frames that are sent: with the DUT's present MAC, which must be known.
+    [[nodiscard]] frame::Envelope envelope(plan::Side side) const {
+        if (!link_responders_[side]) return envelopes_[side];
+        return envelopes_[side].between(link_responders_[side]->own_mac(), link_responders_[side]->dut_mac().value());
+    }
+    [[nodiscard]] bool has_envelopes() const {
+        return around(plan::Side::left).octets() + around(plan::Side::right).octets() != 0;
     }
     /// For a request with a mix: the classes that a side sends, without its tags.
     [[nodiscard]] frame::MixedPlans untagged_mix(plan::Side side) const {
-        return {.mix = mix(plan::direction_sent_by(side))->without_tags(tags(side).octets()),
+        return {.mix = mix(plan::direction_sent_by(side))->without_tags(around(side).counted_octets()),
                 .other_plan = request_.mix->other_plan};
     }
     /// The translations of the connections that were established last; null before that.
@@ -192,8 +204,21 @@ class Tester {
     [[nodiscard]] std::shared_ptr<port::DpdkPort> make_port(std::span<const plan::Side> of) const;
     void add_queues(Worker& worker, const WorkerRequest& asked);
     void make_responders(plan::Side side);
+    void make_link_responder(plan::Side side, const plan::MacAddress& own_mac);
+    [[nodiscard]] const frame::Tunnel& tunnel(plan::Side side) const { return envelopes_[side].tunnel(); }
+    void check_tunnels() const;
+    /// What is inside a tunnel of IP packets has the MACs of the link.
+    void pass_on_dut_macs();
     void ask_until_resolved(double timeout_s, const std::function<bool()>& goes_on);
-    [[noreturn]] void refuse_unresolved(plan::Side side, std::size_t number, double timeout_s) const;
+    /// An interface of the DUT that is to tell its MAC.
+    struct Asked {
+        plan::Side side = plan::Side::left;
+        const neighbor::Responder* responder = nullptr;  // who asks
+        plan::IpAddress address;
+        std::string where;  // the key of the request that has the address
+        std::string plan;
+    };
+    [[noreturn]] void refuse_unresolved(const Asked& missing, double timeout_s) const;
     /// Asks on each side for the DUT's address of the other side, in a way that changes no neighbour table.
     void ask_across();
     /// Sends these frames, which have their tags, on this side; for use between trials.
@@ -201,21 +226,24 @@ class Tester {
     [[nodiscard]] std::vector<std::vector<std::byte>> way_frames(plan::Direction direction) const;
     void try_way(WayFacts& facts, const std::vector<plan::Direction>& tried, const std::function<bool()>& goes_on);
     [[nodiscard]] WayFacts way_facts() const;
-    /// Side and plan of a DUT interface that has not told its MAC; nothing if all have.
-    [[nodiscard]] std::optional<std::pair<plan::Side, std::size_t>> unresolved() const;
+    /// All interfaces of the DUT whose MACs are needed, those on a link before those in its tunnel.
+    [[nodiscard]] std::vector<Asked> asked() const;
+    /// The first of them that has not told its MAC; nothing if all have.
+    [[nodiscard]] std::optional<Asked> unresolved() const;
 
     OpenRequest request_;
     bool is_one_armed_ = false;
     bool shares_transmit_queues_ = false;  // stream k of either side leaves by queue k of the one port
     std::uint16_t session_ = 0;
     plan::PerSide<bool> has_learnt_{};  // for the side where the hosts are
-    plan::PerSide<frame::VlanTags> tags_;
+    plan::PerSide<frame::Envelope> envelopes_;
     plan::PerDirection<frame::DirectionTraffic> traffic_;
     plan::PerSide<unsigned> streams_{};
     plan::PerSide<unsigned> receive_queues_{};
     std::unique_ptr<frame::StateTable> state_table_;
     plan::PerSide<std::shared_ptr<port::DpdkPort>> ports_;  // the same one twice if is_one_armed_
     std::array<plan::PerSide<std::unique_ptr<neighbor::Responder>>, 2> responders_;  // by plan
+    plan::PerSide<std::unique_ptr<neighbor::Responder>> link_responders_;  // null: those of the plan answer on the link
     plan::PerSide<std::unique_ptr<neighbor::Sightings>> sightings_;
     plan::PerSide<std::vector<std::unique_ptr<tally::IcmpErrors>>> icmp_errors_;  // one for each receive queue
     plan::PerSide<std::vector<std::unique_ptr<tally::FrameCapture>>> captures_;   // the same

@@ -111,7 +111,7 @@ void check_trial(const Tester& tester, const TrialRequest& request, std::optiona
     for (const auto direction : request.directions) {
         const auto load = of_direction(request, direction);
         const auto from = plan::sending_side(direction);
-        tester.port(from).check_other_end(tester.traffic(direction).largest_sent() + tester.tags(from).octets() -
+        tester.port(from).check_other_end(tester.traffic(direction).largest_sent() + tester.around(from).octets() -
                                           frame::fcs_octets);
         const double part = tester.share(request, direction).part();
         tester.check_rate(direction, part * load.rate_fps, tester.traffic(direction), "rate_fps", true);

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "frame/vlan.hpp"
+#include "frame/envelope.hpp"
 #include "neighbor/responder.hpp"
 #include "run/receiver.hpp"
 #include "run/worker_trial.hpp"
@@ -18,10 +18,10 @@ namespace evenhand::run {
 template <class Port>
 class WorkerQueues {
    public:
-    /// To be called before the worker starts: receive queue `queue` of `port` is read here.
-    void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::VlanTags& tags,
-                      tally::IcmpErrors& icmp_errors, tally::FrameCapture& capture) {
-        receivers_.emplace_back(port, queue, responder, tags, &icmp_errors, &capture);
+    /// To be called before the worker starts: receive queue `queue` of `port` is read here. `outside`: see Receiver.
+    void add_receiver(Port& port, unsigned queue, neighbor::Responder& responder, const frame::Envelope& envelope,
+                      tally::IcmpErrors& icmp_errors, tally::FrameCapture& capture, neighbor::Responder* outside) {
+        receivers_.emplace_back(port, queue, responder, envelope, &icmp_errors, &capture, outside);
         receiver_ports_.push_back(&port);
     }
     /// To be called before the worker starts, after all of add_receiver(): both sides are on one port, whose frames the
@@ -30,9 +30,11 @@ class WorkerQueues {
         receivers_[first].share_with(receivers_[second], arrives_at_second);
     }
     /// To be called before the worker starts: answers and questions of `port` leave here; the worker owns its transmit
-    /// queue 0.
-    void add_outlet(Port& port, neighbor::Responder& responder, const frame::VlanTags& tags) {
-        outlets_.push_back(std::make_unique<Outlet>(port, responder, tags));
+    /// queue 0. `envelope`: of questions and announcements. `link`: who knows the DUT's MAC on the link, if they are in
+    /// a tunnel; nothing is asked there before he does.
+    void add_outlet(Port& port, neighbor::Responder& responder, const frame::Envelope& envelope,
+                    const neighbor::Responder* link) {
+        outlets_.push_back(std::make_unique<Outlet>(port, responder, envelope, link));
     }
 
     /// For any thread. See Worker.
@@ -85,10 +87,15 @@ class WorkerQueues {
 
    private:
     struct Outlet {
-        Outlet(Port& p, neighbor::Responder& r, const frame::VlanTags& t) : port{&p}, responder{&r}, tags{t} {}
+        Outlet(Port& p, neighbor::Responder& r, const frame::Envelope& e, const neighbor::Responder* l)
+            : port{&p}, responder{&r}, envelope{e}, link{l} {}
+        /// Sends what `write` writes, in the envelope. `write` returns its octets.
+        template <class Write>
+        void send(Write write);
         Port* port;
         neighbor::Responder* responder;
-        frame::VlanTags tags;
+        frame::Envelope envelope;
+        const neighbor::Responder* link;
         std::atomic<bool> question_wanted{false};            // set by the session, cleared by the worker
         std::atomic<Announcements*> announcements{nullptr};  // the same
         std::atomic<OwnFrames*> own_frames{nullptr};         // the same

@@ -9,12 +9,12 @@
 #include <variant>
 
 #include "frame/connections.hpp"
+#include "frame/envelope.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/mix_source.hpp"
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "frame/translation.hpp"
-#include "frame/vlan.hpp"
 #include "run/load.hpp"
 #include "run/trial_map.hpp"
 #include "units.hpp"
@@ -178,15 +178,15 @@ class TrialMaker {
             kind_);
     }
 
-    /// A trial without VLAN tags runs a loop that knows none. `make_source`: as source_of().
+    /// A trial without VLAN tags and tunnels runs a loop that knows none. `make_source`: as source_of().
     template <class Source, class MakeSource>
     [[nodiscard]] std::unique_ptr<TrialLoop> make_tagged_or_not(const WorkerRequest& worker, Queues& queues,
                                                                 MakeSource make_source) const {
-        if (!tester_.has_tags()) return make_senders<Source>(worker, queues, make_source);
+        if (!tester_.has_envelopes()) return make_senders<Source>(worker, queues, make_source);
         using Tagged = frame::TaggedSource<Source>;
         return make_senders<Tagged>(
             worker, queues, [&](Side side, const frame::StreamIdentity& identity, const frame::StreamShare& share) {
-                return Tagged{make_source(side, identity, share), tester_.tags(side)};
+                return Tagged{make_source(side, identity, share), tester_.envelope(side)};
             });
     }
 

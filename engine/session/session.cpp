@@ -228,7 +228,7 @@ std::string Session::answer(std::int64_t id, const contract::ResolveRequest& req
     LongRequest waiting{channel_};
     const auto way = tester.resolve(request.timeout_s, request.try_directions, [&] { return waiting.goes_on(); });
     return contract::write_resolve(id, for_both<contract::ResolvedSide>([&](Side side) -> contract::ResolvedSide {
-                                       return {.dut_mac = tester.responder(side).dut_mac().value(),
+                                       return {.dut_mac = tester.link_responder(side).dut_mac().value(),
                                                .is_static = tester.has_static_mac(side)};
                                    }),
                                    way);
@@ -250,7 +250,7 @@ std::string Session::answer(std::int64_t id, const run::OpenRequest& request) {
                                     const auto& port = tester_->port(side);
                                     return {.device = port.device(),
                                             .driver = port.driver(),
-                                            .mac = tester_->responder(side).own_mac(),
+                                            .mac = tester_->link_responder(side).own_mac(),
                                             .line_rate_bps = tester_->line_rate_bps(side),
                                             .link_up = port.is_link_up(),
                                             .receive_ring_frames = port.receive_ring_frames(),

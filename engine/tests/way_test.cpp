@@ -76,7 +76,9 @@ TEST_CASE("what comes in is noted from the beginning to the end, with the tags o
         const char* const gateway = v6 ? "2001:2:0:9000::2" : "10.0.1.2";
         const char* const address = v6 ? "2001:2:0:9000::1" : "10.0.1.1";
         for (const Tags& tags : {Tags{}, Tags{plain | 100U}, Tags{service | 200U, plain | 100U}}) {
-            Sightings sightings{own, tags};
+            std::vector<std::uint16_t> vlans;
+            for (const auto tag : tags) vlans.push_back(static_cast<std::uint16_t>(tag & 0xFFFU));
+            Sightings sightings{own, frame::VlanTags{vlans}};
             const auto with_tags = [&](const Octets& frame) {
                 return tags.empty()       ? frame
                        : tags.size() == 1 ? tagged(frame, {tags[0] | 0x6000U})  // of whatever priority

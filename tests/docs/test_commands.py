@@ -42,6 +42,7 @@ NOT_RUN = {
     " walks that walk",
     "evenhand trial examples/testbed-af-packet.toml": "needs root: test_kernel_ports.py walks it",
     "evenhand trial examples/testbed-one-armed.toml": "the same",
+    "evenhand trial examples/testbed-tunnel.toml": "the same",
     "evenhand check examples/testbed-af-packet.toml": "the same",
     "evenhand learn testbed.toml": "needs the reader's own DUT",
     "evenhand dut check lab.toml": "needs the reader's own DUT: tests/dut/test_over_ssh.py has one",

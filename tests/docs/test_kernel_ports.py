@@ -15,7 +15,11 @@ from tests.docs.documents import blocks
 
 Run = Callable[[str], subprocess.CompletedProcess[str]]
 
-DOCUMENTS = ("docs/how-to/test-a-router.md", "docs/how-to/test-a-router-on-a-stick.md")
+DOCUMENTS = (
+    "docs/how-to/test-a-router.md",
+    "docs/how-to/test-a-router-on-a-stick.md",
+    "docs/how-to/test-a-tunnel.md",
+)
 APART = (
     "unshare --net --mount sh -c"
     " 'mount -t tmpfs none /run/netns; mount -t sysfs none /sys; ip link set lo up; sh -e walk.sh;"

@@ -93,6 +93,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
     }
     of_reverse = {"reverse_mix", "reverse_mix.cycle[0]", "reverse_mix.other_plan"}
     of_ports = {"ports.left.device", "ports.right.device", "host.extra_eal_arguments"}
+    of_tunnels = {f"ports.left.tunnel.{key}" for key in ("local", "remote", "arriving_labels")}
     assert beyond == {
         "id",
         "first",
@@ -104,6 +105,7 @@ def test_what_the_schema_cannot_say_is_known() -> None:
         *of_patterns,
         *of_reverse,
         *of_ports,
+        *of_tunnels,
         *of_loads,
     }
 

@@ -17,7 +17,7 @@ from fractions import Fraction
 from evenhand.base.units import ETHERNET_GAP_OCTETS, max_theoretical_fps
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.ranges import IpVersion, UdpRange
-from evenhand.plan.sides import Direction, SideName
+from evenhand.plan.sides import Direction, SideCounts, SideName
 
 SMALLEST_FRAME: dict[IpVersion, int] = {4: 64, 6: 84}
 """Octets with FCS, without VLAN tags, that hold the headers and the 18 octets of the test frame's tag
@@ -40,6 +40,8 @@ class Frames:
     single one if all frames are of one size."""
     tag_octets: int = 0
     """Octets of the VLAN tags among them."""
+    tunnel_octets: int = 0
+    """Octets of the headers of a tunnel among them."""
 
     @property
     def ip_version(self) -> IpVersion:
@@ -72,6 +74,19 @@ class Frames:
         """The same without VLAN tags."""
         return replace(self, octets=tuple(size - self.tag_octets for size in self.octets), tag_octets=0)
 
+    @property
+    def bare(self) -> Frames:
+        """The same without VLAN tags and tunnel."""
+        return self.untagged.in_tunnel(-self.tunnel_octets)
+
+    def in_tunnel(self, octets: int) -> Frames:
+        """The same in a tunnel that makes them so much longer."""
+        return replace(
+            self,
+            octets=tuple(size + octets for size in self.octets),
+            tunnel_octets=self.tunnel_octets + octets,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
@@ -95,8 +110,8 @@ class Stream:
     @property
     def is_translated(self) -> bool:
         """Whether frames arrive with other addresses, ports, or another IP version or size than they are sent
-        with. VLAN tags do not count: each link has its own."""
-        return self.sent.untagged != replace(self.arrives.untagged, side=self.sent.side)
+        with. VLAN tags and tunnels do not count: each link has its own."""
+        return self.sent.bare != replace(self.arrives.bare, side=self.sent.side)
 
 
 def ip_versions(streams: Sequence[Stream]) -> tuple[IpVersion, ...]:
@@ -114,6 +129,19 @@ def largest_frame(streams: Sequence[Stream], *, has_tags: bool = True) -> int:
         (frames if has_tags else frames.untagged).largest_octets
         for stream in streams
         for frames in stream.ends
+    )
+
+
+def in_tunnels(streams: Sequence[Stream], octets: SideCounts) -> tuple[Stream, ...]:
+    """The same where the frames of a side are in a tunnel, which makes them so much longer there. A frame
+    size that is asked for does not count it."""
+    return tuple(
+        replace(
+            stream,
+            sent=stream.sent.in_tunnel(octets.of(stream.sent.side)),
+            arrives=stream.arrives.in_tunnel(octets.of(stream.arrives.side)),
+        )
+        for stream in streams
     )
 
 

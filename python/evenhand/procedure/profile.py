@@ -24,6 +24,7 @@ from evenhand.plan import (
     describe_frames,
     describe_mix,
     describe_size,
+    in_tunnels,
     ip_versions,
     line_of,
     mix_lines,
@@ -47,7 +48,7 @@ from evenhand.trial import (
 )
 
 if TYPE_CHECKING:
-    from evenhand.rig import KnownCeiling, Vlans
+    from evenhand.rig import KnownCeiling, Tunnel, Vlans
 
 
 SLOWER_LINE = "more than the slower one carries is lost in the direction to it, however fast the DUT is."
@@ -82,6 +83,8 @@ class Profile:
     for a DUT of our own."""
     vlans: Mapping[SideName, Vlans] = field(default_factory=dict)
     """Tags of all frames on each link, outermost first; a frame size counts those of the side that sends."""
+    tunnels: Mapping[SideName, Tunnel] = field(default_factory=dict)
+    """What the frames of a side are in, for the sides that have a tunnel; a frame size does not count it."""
     one_armed: bool = False
     """Whether both sides are on one port."""
     learning: LearningResult | None = None
@@ -169,7 +172,8 @@ class Profile:
     def streams(self) -> tuple[Stream, ...]:
         """What is sent and what arrives."""
         streams = self.plan.streams(self.frame_size, self.directions, tag_octets=rig.tag_octets(self.vlans))
-        return on_one_line(streams, one_armed=self.one_armed)
+        tunnelled = in_tunnels(streams, rig.tunnel_octets(self.tunnels))
+        return on_one_line(tunnelled, one_armed=self.one_armed)
 
     @property
     def address_words(self) -> str:
@@ -199,6 +203,7 @@ class Profile:
             *mix_lines(self.plan, self.frame_size),
             *self.vlan_lines,
             *([f"Line rates: {self.line_rate_words}; {SLOWER_LINE}"] if self.has_unlike_lines else []),
+            *self.tunnel_lines,
             *([ONE_ARMED] if self.one_armed else []),
         ]
 
@@ -209,6 +214,14 @@ class Profile:
             return []
         links = ", ".join(f"{side} {rig.show_vlans(vlans)}" for side, vlans in self.vlans.items())
         return [f"Tags: {links}; the frame size includes those of the sending side."]
+
+    @property
+    def tunnel_lines(self) -> list[str]:
+        """A sentence for each tunnel."""
+        return [
+            f"Tunnel: {side} {tunnel.words}; the frame size does not include its {tunnel.octets} octets."
+            for side, tunnel in self.tunnels.items()
+        ]
 
     @property
     def link_line(self) -> str:
@@ -237,6 +250,11 @@ class Profile:
             "directions": list(self.directions),
             "host_macs": self.host_macs,
             "vlans": {side: list(vlans) for side, vlans in self.vlans.items()},
+            **(
+                {"tunnels": {side: tunnel.to_contract() for side, tunnel in self.tunnels.items()}}
+                if self.tunnels
+                else {}
+            ),
             "learning": None if self.learning is None else self.learning.to_document(),
             "line_rate_bps": self.line_rate_bps,
             **(

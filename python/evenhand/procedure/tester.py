@@ -381,6 +381,7 @@ def open_tester(
             macs=_macs_of(opened, resolved),
             dut=setup.stated_facts(inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
+            tunnels=setup.testbed.tunnels,
             one_armed=setup.testbed.one_armed,
         )
         yield OpenTester(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         read_testbed,
     )
     from evenhand.testbed.drivers import FILL_IN, PCI
+    from evenhand.testbed.tunnel import Tunnel, tunnel_octets
     from evenhand.testbed.values import TAG_OCTETS, Vlans, VlansOfSides, parse_vlans, show_vlans, tag_octets
     from evenhand.testbed.workers import check_destination
 else:
@@ -95,6 +96,7 @@ else:
             ),
             "evenhand.testbed.drivers": ("FILL_IN", "PCI"),
             "evenhand.testbed.workers": ("check_destination",),
+            "evenhand.testbed.tunnel": ("Tunnel", "tunnel_octets"),
             "evenhand.testbed.values": (
                 "TAG_OCTETS",
                 "Vlans",
@@ -145,6 +147,7 @@ __all__ = [
     "TestbedEngine",
     "TestbedLimits",
     "Tester",
+    "Tunnel",
     "Vlans",
     "VlansOfSides",
     "campaign_facts",
@@ -173,4 +176,5 @@ __all__ = [
     "tag_octets",
     "testbed_facts",
     "tester_facts",
+    "tunnel_octets",
 ]

@@ -22,6 +22,7 @@ from evenhand.plan import (
     SideName,
     Stream,
     describe_size,
+    in_tunnels,
     largest_frame,
     mix_request,
     on_one_line,
@@ -30,7 +31,8 @@ from evenhand.plan import (
 from evenhand.testbed.device import read_device
 from evenhand.testbed.dut_table import TestbedDut
 from evenhand.testbed.resources import LEAST_MEMORY_MB, needed_memory_mb, resources_of
-from evenhand.testbed.tester_tables import TestbedEngine, TestbedPort, Tester, check_engines
+from evenhand.testbed.tester_tables import TestbedEngine, TestbedPort, Tester, check_engines, tunnels_of
+from evenhand.testbed.tunnel import Tunnel, tunnel_octets
 from evenhand.testbed.values import Duration, Networks, Ratio, TomlTable, tag_octets
 from evenhand.testbed.workers import lay_out_workers
 from evenhand.trial import DirectionRates, highest_load_fps
@@ -162,6 +164,12 @@ class Testbed(TomlTable):
                 " for both, or leave one_armed out",
                 code="rig.one-armed",
             )
+        if self.tunnels:
+            raise UnfitError(
+                f"one_armed, and {' and '.join(self.tunnels)} in a tunnel: give each side a port of its own,"
+                " or leave the tunnel out",
+                code="rig.one-armed",
+            )
         for key in ("device", "line_rate", "receive_ring_frames", "transmit_ring_frames", "link_timeout"):
             if getattr(self.left, key) != getattr(self.right, key):
                 raise UnfitError(
@@ -187,9 +195,13 @@ class Testbed(TomlTable):
         self, plan: AddressPlan, frame_size: FrameSize, directions: Sequence[Direction] = BOTH_DIRECTIONS
     ) -> tuple[Stream, ...]:
         """What is sent and what arrives on these ports."""
-        return on_one_line(
-            plan.streams(frame_size, directions, tag_octets=self.tag_octets), one_armed=self.one_armed
-        )
+        streams = plan.streams(frame_size, directions, tag_octets=self.tag_octets)
+        return on_one_line(in_tunnels(streams, tunnel_octets(self.tunnels)), one_armed=self.one_armed)
+
+    @property
+    def tunnels(self) -> dict[SideName, Tunnel]:
+        """Those of the sides that have one."""
+        return tunnels_of(self.ports)
 
     def highest_load_fps(self, streams: Sequence[Stream], rates: DirectionRates | None = None) -> int | None:
         """The highest load per direction that the ports send, be it an overload of a slower port that

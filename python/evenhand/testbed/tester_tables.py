@@ -13,6 +13,7 @@ from evenhand.plan import SideName
 from evenhand.testbed.device import read_device
 from evenhand.testbed.drivers import PCI
 from evenhand.testbed.resources import resources_of
+from evenhand.testbed.tunnel import Tunnel, tunnel_octets
 from evenhand.testbed.values import (
     LARGEST_VLAN,
     MOST_TAGS,
@@ -54,6 +55,9 @@ class TestbedPort(TomlTable):
     """Tags of all frames on this link: `100`, or `[200, 100]` for an outer one of 802.1ad and an inner one of
     802.1Q."""
 
+    tunnel: Tunnel | None = None
+    """What the test frames of this side are in. `mac` and `dut_mac` are those of the link."""
+
     def to_contract(self) -> dict[str, Any]:
         port = {
             "device": self.device,
@@ -63,6 +67,7 @@ class TestbedPort(TomlTable):
             "receive_ring_frames": self.receive_ring_frames,
             "transmit_ring_frames": self.transmit_ring_frames,
             "vlan": list(self.vlan) or None,
+            "tunnel": None if self.tunnel is None else self.tunnel.to_contract(),
             "link_timeout_s": self.link_timeout,
         }
         return {key: value for key, value in port.items() if value is not None}
@@ -127,6 +132,9 @@ class EnginePort(Protocol):
     @property
     def vlan(self) -> tuple[int, ...]: ...
 
+    @property
+    def tunnel(self) -> Tunnel | None: ...
+
 
 class EngineTable(Protocol):
     """What of a `TestbedEngine` is looked at."""
@@ -177,6 +185,17 @@ def check_engines(engines: Sequence[EngineTable]) -> None:
                 " differ in size",
                 code="rig.engines-differ",
             )
+        if tunnel_octets(tunnels_of(engine.ports)) != tunnel_octets(tunnels_of(first.ports)):
+            raise UnfitError(
+                f"engine {engine.name} has other tunnels than engine {first.name}: frames would differ in"
+                " size",
+                code="rig.engines-differ",
+            )
+
+
+def tunnels_of(ports: Mapping[SideName, EnginePort]) -> dict[SideName, Tunnel]:
+    """Those of the sides that have one."""
+    return {side: port.tunnel for side, port in ports.items() if port.tunnel is not None}
 
 
 def _check_names(engines: Sequence[EngineTable]) -> None:

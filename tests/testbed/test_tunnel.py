@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Testbed file: the tunnel of a side, what it makes of sizes and rates, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from evenhand.plan import make_plan
+from evenhand.testbed import Testbed, make_testbed
+from tests.errors import raises
+
+SCHEMA = Path(__file__).resolve().parents[2] / "contract" / "request.schema.json"
+Document = dict[str, Any]
+VXLAN: Document = {"kind": "vxlan", "local": "192.0.2.2", "remote": "192.0.2.1", "vni": 100}
+GRE: Document = {"kind": "gre", "local": "2001:db8::2", "remote": "2001:db8::1"}
+
+
+def with_tunnels(**tunnels: Document) -> Testbed:
+    """A testbed with tunnels on these sides, whose left line is the slower one."""
+    document: Document = {"isolated_test_environment": True, "tester": {"cpus": [1]}}
+    for number, (side, rate) in enumerate({"left": "1Gbps", "right": "10Gbps"}.items()):
+        device = f"net_memif{number},role=client,id={number},socket=/run/x{number}.sock"
+        document[side] = {"device": device, "line_rate": rate}
+        if side in tunnels:
+            document[side]["tunnel"] = tunnels[side]
+    return make_testbed(document, where="bed.toml")
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "octets"),
+    [
+        (VXLAN, 50),
+        ({**VXLAN, "local": "2001:db8::2", "remote": "2001:db8::1"}, 70),
+        ({"kind": "mpls", "labels": 100}, 4),
+        ({"kind": "mpls", "labels": [100, 16], "arriving_labels": [17, 1_048_575]}, 8),
+        (GRE, 44),
+        ({**GRE, "kind": "ip", "local": "192.0.2.2", "remote": "192.0.2.1"}, 20),
+    ],
+    ids=("vxlan", "vxlan-v6", "label", "labels", "gre-v6", "ip"),
+)
+def test_a_tunnel_makes_frames_longer_on_its_link_alone(tunnel: Document, octets: int) -> None:
+    """RFC 7348, 3032, 2784, 2003: a frame size is that of the frame inside; the line rate, and what a DUT
+    must accept, are those of the longer one."""
+    testbed = with_tunnels(left=tunnel)
+    plan = make_plan("gateway_v4")
+    streams = testbed.streams(plan, 64)
+    assert [(stream.sent.octets, stream.arrives.octets) for stream in streams] == [
+        ((64 + octets,), (64,)),
+        ((64,), (64 + octets,)),
+    ]
+    assert not any(stream.is_translated for stream in streams)
+    assert testbed.max_theoretical_fps(streams) == int(1e9 / (8 * (64 + octets + 20)))
+    request = testbed.open_request(plan, frame_size=64, seed=1)
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
+        {"id": 1, "request": "open", **request}
+    )
+    assert request["frame_size"] == 64
+    assert request["ports"]["left"]["tunnel"]["kind"] == tunnel["kind"]
+    assert "tunnel" not in request["ports"]["right"]
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "code", "place"),
+    [
+        ({**VXLAN, "vni": 1 << 24}, "base.out-of-range", "left.tunnel.vni"),
+        ({**VXLAN, "vni": -1}, "base.out-of-range", "left.tunnel.vni"),
+        ({**VXLAN, "udp_port": 65_536}, "base.out-of-range", "left.tunnel.udp_port"),
+        ({**VXLAN, "local": "192.0.2"}, "rig.not-an-address", "left.tunnel.local"),
+        ({**VXLAN, "remote": "239.0.0.1"}, "rig.not-an-address", "left.tunnel.remote"),
+        ({**VXLAN, "remote": "2001:db8::1"}, "rig.unfit-tunnel", "left.tunnel"),
+        ({**VXLAN, "remote": "192.0.2.2"}, "rig.unfit-tunnel", "left.tunnel"),
+        ({**GRE, "vni": 100}, "rig.unfit-tunnel", "left.tunnel"),
+        ({"kind": "gre", "local": "192.0.2.2"}, "rig.unfit-tunnel", "left.tunnel"),
+        ({"kind": "mpls", "labels": 3}, "base.out-of-range", "left.tunnel.labels.0"),
+        ({"kind": "mpls", "labels": 1 << 20}, "base.out-of-range", "left.tunnel.labels.0"),
+        ({"kind": "mpls", "labels": [16] * 9}, "base.too-long", "left.tunnel.labels"),
+        ({"kind": "mpls", "labels": [16], "arriving_labels": [16, 17]}, "rig.unfit-tunnel", "left.tunnel"),
+        ({"kind": "l2tp"}, "base.not-one-of", "left.tunnel.kind"),
+    ],
+)
+def test_a_tunnel_that_cannot_be_is_refused_by_its_place(tunnel: Document, code: str, place: str) -> None:
+    with raises(code) as refused:
+        with_tunnels(left=tunnel)
+    assert refused.value.where == f"bed.toml: {place}"
+
+
+def test_a_router_on_a_stick_is_no_end_of_a_tunnel() -> None:
+    """What is not in the tunnel could be of either side."""
+    device = "net_memif0,role=client,id=0,socket=/run/x.sock"
+    document: Document = {
+        "isolated_test_environment": True,
+        "one_armed": True,
+        "left": {"device": device, "vlan": 10, "tunnel": VXLAN},
+        "right": {"device": device, "vlan": 20, "tunnel": VXLAN},
+        "tester": {"cpus": [1]},
+    }
+    with raises("rig.one-armed", match="left and right in a tunnel"):
+        make_testbed(document, where="bed.toml")
