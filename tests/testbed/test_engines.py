@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evenhand.plan import gateway_v4, make_plan
+from evenhand.plan import gateway_v4, make_plan, theoretical_fps
 from evenhand.rig import Setup
 from evenhand.testbed import Testbed, make_testbed, read_testbed
 from tests.errors import raises
@@ -77,9 +77,9 @@ def test_each_engine_opens_its_own_ports_and_all_have_one_plan_and_seed() -> Non
 def test_the_line_rate_is_that_of_the_slowest_engine_times_their_number() -> None:
     """Each has the same share: the faster one's port is not full when the slower one's is."""
     both = read_bed()
-    assert both.max_theoretical_fps(both.streams(gateway_v4(), 64)) == 29_761_904
+    assert theoretical_fps(both.streams(gateway_v4(), 64), both.line_rates) == 29_761_904
     unknown = read_bed(b__left={"device": "0000:01:00.0"}, b__right={"device": "0000:01:00.1"})
-    assert unknown.max_theoretical_fps(unknown.streams(gateway_v4(), 64)) is None
+    assert theoretical_fps(unknown.streams(gateway_v4(), 64), unknown.line_rates) is None
 
 
 def test_a_dut_on_this_host_is_watched_by_one_engine_here() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.plan import make_plan
+from evenhand.plan import make_plan, theoretical_fps
 from evenhand.procedure import choose_frame_size, limits_of, retries_of
 from evenhand.search import DEFAULT_INVALID_RETRIES
 from evenhand.spec.common_options import LimitOptions
@@ -103,7 +103,7 @@ def test_the_tags_of_a_link_are_told_to_the_engine(tmp_path: Path, value: str, v
     assert "vlan" not in request["ports"]["right"]
     around = 4 * len(vlans)
     assert testbed.tag_octets == (around, 0)
-    assert testbed.max_theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64 + around)) == int(
+    assert theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64 + around), testbed.line_rates) == int(
         1e10 / (8 * (64 + 2 * around + 20))
     )
     assert choose_frame_size(make_plan("gateway_v6"), None, tag_octets=testbed.tag_octets)[0] == 84 + around
@@ -201,7 +201,7 @@ def test_a_wrong_key_of_these_tables_is_named(
 def test_the_slower_port_gives_the_theoretical_limit(tmp_path: Path) -> None:
     """R2544-16."""
     testbed = read_testbed(write(tmp_path, GOOD))
-    assert testbed.max_theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64)) == 14_880_952
+    assert theoretical_fps(testbed.streams(make_plan("gateway_v4"), 64), testbed.line_rates) == 14_880_952
 
 
 @pytest.mark.parametrize(

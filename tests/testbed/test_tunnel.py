@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.plan import make_plan
+from evenhand.plan import make_plan, theoretical_fps
 from evenhand.testbed import Testbed, make_testbed
 from tests.errors import raises
 
@@ -54,7 +54,7 @@ def test_a_tunnel_makes_frames_longer_on_its_link_alone(tunnel: Document, octets
         ((64,), (64 + octets,)),
     ]
     assert not any(stream.is_translated for stream in streams)
-    assert testbed.max_theoretical_fps(streams) == int(1e9 / (8 * (64 + octets + 20)))
+    assert theoretical_fps(streams, testbed.line_rates) == int(1e9 / (8 * (64 + octets + 20)))
     request = testbed.open_request(plan, frame_size=64, seed=1)
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(
         {"id": 1, "request": "open", **request}

@@ -103,21 +103,20 @@ def test_a_failed_trial_names_the_link_that_explains_it(plan: AddressPlan) -> No
     model = DeviceModel(elements=1, rate_fps=5_000, queue_frames=64)
     with router_beside_tester(plan, ReferenceDut(model=model)) as router:
         setup = setup_beside_tester(router)
-        ports = {
+        ports: dict[str, Any] = {
             side: port.model_copy(update={"line_rate": lines[side]})
             for side, port in setup.testbed.ports.items()
         }
         unlike = replace(setup, testbed=setup.testbed.model_copy(update=ports))
         bed = OpenTestbed(setup=unlike)
-        asked = Conditions(plan=plan, frame_size=size, directions=("forward",))
+        asked = Conditions(plan=plan, frame_size=size, directions=("forward",), waits=Waits(**FAST_WAITS))
         rate_fps = bed.rate_fps("100%", plan=plan, frame_size=size, directions=("forward",))
         assert rate_fps == 10_000
 
         def measured() -> SingleTrial:
             limits = replace(Limits(), **PATIENT)
-            return bed.trial(
-                rate_fps=rate_fps, duration_s=0.5, waits=Waits(**FAST_WAITS), limits=limits, **asked
-            )
+            conditions: Conditions = {**asked, "limits": limits}
+            return bed.trial(rate_fps=rate_fps, duration_s=0.5, **conditions)
 
         found = until(lambda found: found.trial.verdict is Verdict.FAIL, measured)
     codes = [reason.code for reason in found.trial.reasons]

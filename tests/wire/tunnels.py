@@ -81,15 +81,15 @@ def linux_vxlan_end(plan: AddressPlan, outer: int, *, answers_in: int = VNI) -> 
         add_vxlan("tunnel", VNI)
         if answers_in != VNI:
             add_vxlan("other", answers_in)
-        for interface, side in (("tunnel", plan.left), ("right", plan.right)):
-            assert side.gateway is not None
-            address = f"{side.dut[0].ip}/{length}"
-            ip("-n", dut, "address", "add", address, "dev", interface, *_at_once(side.ip_version))
+        for interface, of in (("tunnel", plan.left), ("right", plan.right)):
+            assert of.gateway is not None
+            address = f"{of.dut[0].ip}/{length}"
+            ip("-n", dut, "address", "add", address, "dev", interface, *_at_once(of.ip_version))
             leaves = "other" if interface == "tunnel" and answers_in != VNI else interface
-            gateway = str(side.gateway.ip)
+            gateway = str(of.gateway.ip)
             if leaves == "other":
                 ip("-n", dut, "neigh", "add", gateway, "lladdr", TESTER_MAC, "dev", leaves)
-            for route in side.routes:
+            for route in of.routes:
                 ip("-n", dut, "route", "add", str(route), "via", gateway, "dev", leaves, "onlink")
         yield tester
     finally:
