@@ -386,14 +386,14 @@ def test_a_flow_can_have_all_hosts_of_prefixes(version: int) -> None:
     one, other = (flow.left for flow in plan.flows)
     assert isinstance(one, FlowPrefixes)
     assert isinstance(other, FlowPrefixes)
-    assert (one.hosts.address_count, one.hosts.entry_count) == (count, len(written))
-    assert str(one.hosts.first_address) == first
+    assert (one.host_list.address_count, one.host_list.entry_count) == (count, len(written))
+    assert str(one.host_list.first_address) == first
     asked = mix_request(plan, 84)["mix"]
     schema = json.loads((CONTRACT / "request.schema.json").read_text())
     jsonschema.validate(asked, {"$ref": "#/$defs/mix", "$defs": schema["$defs"]})
     listed = asked["classes"][0]["left_host"]["list"]
-    assert Path(listed["path"]).read_bytes() == one.hosts.entries
-    assert plan.to_document()["flows"][0]["left_host"]["prefixes"] == [str(each) for each in one.networks]
+    assert Path(listed["path"]).read_bytes() == one.host_list.entries
+    assert plan.to_document()["flows"][0]["left_host"]["prefixes"] == [str(each) for each in one.prefixes]
     assert f"left hosts {single}" in plan.flows[1].words
     assert plan.has_files
     assert plan.one_pair().flows[0].left is None
@@ -414,8 +414,8 @@ def test_a_prefix_of_a_flow_has_a_part_of_each_of_the_sides_prefixes(choose: str
     plan = own({"name": "a", "right": ["198.19.0.128/25", "198.19.1.0/24", "198.19.4.0/22"]}, sides=sides)
     found = plan.flows[0].right
     assert isinstance(found, FlowPrefixes)
-    assert found.hosts.choose == choose
-    octets = found.hosts.entries
+    assert found.host_list.choose == choose
+    octets = found.host_list.entries
     ends = [str(IPv4Address(octets[at : at + 4])) for at in range(0, len(octets), 4)]
     assert ends == [
         *("198.19.0.128", "198.19.0.254"),

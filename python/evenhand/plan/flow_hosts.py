@@ -53,29 +53,29 @@ class FlowHosts:
 class FlowPrefixes:
     """All hosts of one side that are in these prefixes: the frames of a flow have them in both directions."""
 
-    networks: tuple[Network, ...]
+    prefixes: tuple[Network, ...]
     """Ascending, without overlaps."""
-    hosts: HostList = field(repr=False)
+    host_list: HostList = field(repr=False)
     """An entry for each part that a prefix has of the side's."""
 
     @property
     def words(self) -> str:
         """`2001:db8:5::/48`, `198.18.5.0/24 or 198.18.9.0/24`."""
-        texts = [str(network) for network in self.networks]
+        texts = [str(prefix) for prefix in self.prefixes]
         return (
             " or ".join(texts) if len(texts) < 9 else f"{len(texts)} prefixes from {texts[0]} to {texts[-1]}"
         )
 
     def to_document(self) -> dict[str, Any]:
         """For results: the prefixes, and which hosts that are, without the list."""
-        return {"prefixes": [str(network) for network in self.networks], **self.hosts.to_document()}
+        return {"prefixes": [str(prefix) for prefix in self.prefixes], **self.host_list.to_document()}
 
     def to_request(self) -> dict[str, Any]:
         """As the engine reads it; see `HostList.to_request`."""
-        return self.hosts.to_request()
+        return self.host_list.to_request()
 
 
-def flow_prefixes(flow: str, side: SideName, networks: Sequence[Network], of_side: Hosts) -> FlowPrefixes:
+def flow_prefixes(flow: str, side: SideName, prefixes: Sequence[Network], of_side: Hosts) -> FlowPrefixes:
     """The hosts of a side in these prefixes; chosen as the side chooses among its own prefixes.
 
     Args:
@@ -85,22 +85,22 @@ def flow_prefixes(flow: str, side: SideName, networks: Sequence[Network], of_sid
         PlanError: One of the prefixes has none of the side's hosts.
     """
     whole = listed(of_side)
-    parts = [whole.entries_within(network) for network in networks]
-    for network, part in zip(networks, parts, strict=True):
+    parts = [whole.entries_within(prefix) for prefix in prefixes]
+    for prefix, part in zip(prefixes, parts, strict=True):
         if not part:
             raise PlanError(
-                f"{network} of the flow {flow!r} has none of the hosts of the {side} side",
+                f"{prefix} of the flow {flow!r} has none of the hosts of the {side} side",
                 code="plan.flow-hosts",
                 where=f"flow.{side}",
                 next_step=f"Use prefixes with hosts from {of_side.first_address} to {of_side.last_address}.",
             )
     return FlowPrefixes(
-        networks=tuple(networks), hosts=replace(whole, entries=b"".join(parts), mode="pseudorandom")
+        prefixes=tuple(prefixes), host_list=replace(whole, entries=b"".join(parts), mode="pseudorandom")
     )
 
 
 def fit_hosts(
-    flow: str, side: SideName, hosts: FlowHosts | FlowPrefixes | None, of_side: Hosts
+    flow: str, side: SideName, asked: FlowHosts | FlowPrefixes | None, of_side: Hosts
 ) -> FlowHosts | FlowPrefixes | None:
     """Those of a flow where only some hosts of its side are used; None where that is a single one, which the
     flow has then as well.
@@ -108,14 +108,14 @@ def fit_hosts(
     Raises:
         PlanError: The flow has hosts that are not used.
     """
-    if hosts is None or of_side.count == 1:
+    if asked is None or of_side.count == 1:
         return None
-    if isinstance(hosts, FlowHosts):
-        if hosts.first_outside(of_side) is None:
-            return hosts
+    if isinstance(asked, FlowHosts):
+        if asked.first_outside(of_side) is None:
+            return asked
     else:
         try:
-            return flow_prefixes(flow, side, hosts.networks, of_side)
+            return flow_prefixes(flow, side, asked.prefixes, of_side)
         except PlanError:
             pass
     raise PlanError(

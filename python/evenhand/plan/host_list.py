@@ -236,14 +236,14 @@ def single_host(address: Address, mode: Mode = "pseudorandom") -> HostRange:
     )
 
 
-def listed(hosts: Hosts) -> HostList:
+def listed(host_range: Hosts) -> HostList:
     """The same hosts as a list of ranges: of a range without networks one, or one for each host if they are
     further apart than by 1."""
-    if isinstance(hosts, HostList):
-        return hosts
-    version = hosts.ip_version
-    first, last = int(hosts.first_address), int(hosts.last_address)
-    step = 1 << 8 * (WIDTH[version] // 8 - 2 - hosts.offset)
+    if isinstance(host_range, HostList):
+        return host_range
+    version = host_range.ip_version
+    first, last = int(host_range.first_address), int(host_range.last_address)
+    step = 1 << 8 * (WIDTH[version] // 8 - 2 - host_range.offset)
     starts = range(first, last + 1, step)
     ranges = [(first, last)] if step == 1 else [(each, each) for each in starts]
     return hosts_of_ranges(ranges, version, choose="entry", mode="pseudorandom")

@@ -170,8 +170,13 @@ def theoretical_fps(
     for stream in streams:
         sent, arrives = stream.ends
         octets[stream.direction, sent.side] += stream.share * sent.mean_octets
-        rates_bps = [line_rates_bps.get(frames.side) for frames in stream.ends]
-        if may_overload and None not in rates_bps and rates_bps[1] < rates_bps[0]:  # type: ignore[operator]
+        sending_bps, receiving_bps = (line_rates_bps.get(frames.side) for frames in stream.ends)
+        if (
+            may_overload
+            and sending_bps is not None
+            and receiving_bps is not None
+            and receiving_bps < sending_bps
+        ):
             continue
         # The engine refuses a load that the receiving line would not carry with the tags of the sending one
         # (`Tester::check_rate`), also where the DUT takes some of them away.

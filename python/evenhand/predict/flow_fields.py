@@ -75,10 +75,10 @@ class FlowPatterns:
         value = getattr(self.flow, self._key(role).replace("-", "_"))
         return FieldPattern(first=value) if isinstance(value, int) else self.flow.pattern(self._key(role))
 
-    def hosts(self, role: str) -> HostList | None:
+    def host_list(self, role: str) -> HostList | None:
         """Those of one of `ADDRESSES`, where the flow has all that are in prefixes of its own."""
         found = None if self.flow is None else getattr(self.flow, self._key(role))
-        return found.hosts if isinstance(found, FlowPrefixes) else None
+        return found.host_list if isinstance(found, FlowPrefixes) else None
 
     def modes(self, roles: Sequence[str]) -> dict[str, Mode]:
         """How those of several values are chosen; of fields in lock-step, the first for all."""

@@ -233,7 +233,7 @@ def tuple_fields(
     own = FlowPatterns(flow=flow, direction=direction)
     sent = plan.stream_of(direction).sent  # what comes to the DUT, which hashes it before it changes anything
     source, destination = (
-        own.hosts(role) or hosts
+        own.host_list(role) or hosts
         for role, hosts in zip(ADDRESSES, (sent.sources, sent.destinations), strict=True)
     )
     ends = {
