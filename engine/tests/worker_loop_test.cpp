@@ -31,10 +31,10 @@ struct Bench {
         const auto n = left.reserve(0, all.data(), 2048);
         for (auto* const f : all) frame::write_pattern(IpVersion::v4, std::span{f->octets}.first(1514));
         left.give_back(all.data(), n);
-        queues.add_receiver(left, 0, left_responder, {}, icmp_errors, capture);
-        queues.add_receiver(right, 0, right_responder, {}, icmp_errors, capture);
-        queues.add_outlet(left, left_responder, {});
-        queues.add_outlet(right, right_responder, {});
+        queues.add_receiver(left, 0, left_responder, {}, icmp_errors, capture, nullptr);
+        queues.add_receiver(right, 0, right_responder, {}, icmp_errors, capture, nullptr);
+        queues.add_outlet(left, left_responder, {}, nullptr);
+        queues.add_outlet(right, right_responder, {}, nullptr);
     }
 
     template <class S>
