@@ -30,7 +30,7 @@ TRIALS = at_length(5, 1)
 WORKERS = lay_out_workers([1])
 DEVICE = "net_memif{},role={},id=0,socket={},socket-abstract=no,rsize=11,bsize=192"
 FORWARDING = ["--forward-mode=io", "--no-lsc-interrupt"]
-CONTROL_S = 2.0
+CONTROL_S = at_length(2.0, 0.2)
 
 
 def one_trial(plan: AddressPlan, number: int) -> dict[str, Any]:

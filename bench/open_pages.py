@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from pieces import IS_SHORT, at_length, record
+from pieces import at_length, record
 
 from evenhand.run import read_record
 
@@ -133,18 +133,17 @@ def main() -> None:
         f" {MOST_OF_A_CPU:.0%}: {'met' if is_met else 'NOT MET'}; heard: {dict(heard)};"
         f" trials with pages {dict(verdicts[PAGES])}, without {dict(verdicts[0])}; {lasted_s:.0f} s"
     )
-    if not IS_SHORT:
-        record(
-            "open_pages",
-            {"pages": PAGES, "turn_s": TURN_S, "turns": TURNS, "heard": dict(heard)}
-            | {f"verdicts_{count}": dict(found) for count, found in verdicts.items()},
-            {
-                f"{PAGES} pages, share of a CPU": shares[PAGES],
-                "no page, share of a CPU": shares[0],
-                f"{PAGES} pages, INVALID trials": verdicts[PAGES]["INVALID"],
-                "no page, INVALID trials": verdicts[0]["INVALID"],
-            },
-        )
+    record(
+        "open_pages",
+        {"pages": PAGES, "turn_s": TURN_S, "turns": TURNS, "heard": dict(heard)}
+        | {f"verdicts_{count}": dict(found) for count, found in verdicts.items()},
+        {
+            f"{PAGES} pages, share of a CPU": shares[PAGES],
+            "no page, share of a CPU": shares[0],
+            f"{PAGES} pages, INVALID trials": verdicts[PAGES]["INVALID"],
+            "no page, INVALID trials": verdicts[0]["INVALID"],
+        },
+    )
 
 
 def count_verdicts(run: Path) -> Counter[str]:

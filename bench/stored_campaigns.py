@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from pieces import at_length, record
+from pieces import IS_SHORT, at_length, record
 
 from evenhand.plan import make_plan
 from evenhand.procedure import Profile, Throughput
@@ -36,11 +36,8 @@ ROUNDS = at_length(5, 1)
 MAXIMUM_FPS = 14_880_952.0
 LIMIT_FPS = 5e6
 CAMPAIGNS = {
-    "588 trials": (["gateway-v4"], [64], 3, 588),
-    "100,000 trials": at_length(
-        (["gateway-v4", "gateway-v6"], [84, 128, 512, 1024, 1518], 50, 100_000),
-        (["gateway-v4"], [64], 4, 800),
-    ),
+    "588 trials": at_length((["gateway-v4"], [64], 3, 588), (["gateway-v4"], [64], 1, 200)),
+    "100,000 trials": (["gateway-v4", "gateway-v6"], [84, 128, 512, 1024, 1518], 50, 100_000),
 }
 """Plans, frame sizes, repetitions at most, and trials. 17 numbers of hosts each."""
 MEASURING = ("throughput", "latency", "trial", "run")
@@ -172,7 +169,7 @@ def main() -> None:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         commands = dict(STARTS)
-        for name, (plans, sizes, repetitions, most) in CAMPAIGNS.items():
+        for name, (plans, sizes, repetitions, most) in list(CAMPAIGNS.items())[: at_length(2, 1)]:
             path = Path(folder) / f"{name.split()[0].replace(',', '')}.evenhand"
             count = make_file(path, plans, sizes, repetitions, most)
             print(f"{name}: {count:,} in {path.stat().st_size / 1e6:,.0f} MB")
@@ -185,7 +182,8 @@ def main() -> None:
             programs[f"loaded: evenhand {verb}"] = ["-c", load]
         compiled = Path(folder) / "compiled"
         for name, program in programs.items():
-            run(program, compiled)  # compiles it
+            if not IS_SHORT:
+                run(program, compiled)  # compiles it
             taken = [run(program, compiled) for _ in range(ROUNDS)]
             user_s, system_s = min((user, system) for user, system, _ in taken)
             megabytes = max(memory for _, _, memory in taken)

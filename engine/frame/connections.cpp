@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "frame/layout.hpp"
-#include "plan/sent_flows.hpp"
 
 namespace evenhand::frame {
 
@@ -19,14 +18,13 @@ void ConnectionFlows::draw_places(std::uint64_t first, std::uint64_t stride) noe
 
 void ConnectionFlows::put_tuples(const plan::FourTuples::Numbers& places, plan::FlowBlock& block) const noexcept {
     if (const TesterShare& own = table_->own(); own.is_whole()) [[likely]] {
-        table_->tuples().flows(places, block);
+        table_->tuples().flows(places, block, direction_);
     } else {
         plan::FourTuples::Numbers numbers;
         for (std::size_t j = 0; j < numbers.size(); ++j)
             numbers[j] = static_cast<std::uint32_t>(own.sequence(places[j]));
-        table_->tuples().flows(numbers, block);
+        table_->tuples().flows(numbers, block, direction_);
     }
-    if (direction_ == plan::Direction::reverse) plan::turn_around(block);
 }
 
 void ConnectionFlows::put_translated(const plan::FourTuples::Numbers& places, plan::FlowBlock& block) const noexcept {
@@ -40,17 +38,29 @@ void ConnectionFlows::put_translated(const plan::FourTuples::Numbers& places, pl
     }
 }
 
+template <std::size_t quarter>
+void ConnectionFlows::fetch() const noexcept {
+    if (!needs_table()) return;
+    constexpr std::size_t some = plan::FlowBlock::size / quarters;
+    for (std::size_t j = quarter * some; j < (quarter + 1) * some; ++j) table_->prefetch(places_[j]);
+}
+
 void ConnectionFlows::draw_block(std::uint64_t first, std::uint64_t stride, plan::FlowBlock& block) noexcept {
     if (fetched_ != first) draw_places(first, stride);
-    put_tuples(places_, block);
-    if (needs_table()) put_translated(places_, block);
-    // Prefetched now and not when the entries are needed: wide loads would wait for the narrow stores that have just
-    // written the places.
+    const plan::FourTuples::Numbers places{places_};
+    // Drawn now and not when the next block needs them: wide loads would wait for the narrow stores that have just
+    // written the places. Their entries are fetched a few at a time: as many as the CPU can wait for at once would keep
+    // everything else waiting.
     fetched_ = first + plan::FlowBlock::size * stride;
     draw_places(fetched_, stride);
-    if (!needs_table()) return;
-    for (const auto place : places_) table_->prefetch(place);
+    fetch<0>();
+    put_tuples(places, block);
+    fetch<1>();
+    if (needs_table()) put_translated(places, block);
+    fetch<2>();
 }
+
+void ConnectionFlows::fetch_rest() const noexcept { fetch<3>(); }
 
 void ConnectionFlows::draw_listed(const std::uint64_t* words, plan::FlowBlock& block) noexcept {
     const TesterShare& own = table_->own();

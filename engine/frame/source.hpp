@@ -43,6 +43,9 @@ class DrawnFrameSource {
                 .sequence = share_.sequence(next_), .stride = share_.stride, .time = now_ticks & time_mask};
             if (at == 0) draw_.draw_block(stamp.sequence, share_.stride, block_);
             write_(shape_, block_, at, frames.first(n), stamp);
+            if constexpr (requires { draw_.fetch_rest(); }) {
+                if (at == 0) draw_.fetch_rest();
+            }
             next_ += n;
             frames = frames.subspan(n);
         }

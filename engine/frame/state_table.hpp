@@ -46,7 +46,12 @@ class StateTable {
         const std::uint32_t word = std::atomic_ref{entries_[place]}.load(std::memory_order_relaxed);
         return {.host = static_cast<std::uint16_t>(word >> 16U), .port = static_cast<std::uint16_t>(word)};
     }
-    void prefetch(std::uint64_t place) const noexcept { __builtin_prefetch(&entries_[place]); }
+    /// Into the first cache only: a large table's line is hardly ever needed twice.
+    void prefetch(std::uint64_t place) const noexcept {
+        constexpr int to_read = 0;
+        constexpr int not_again = 0;
+        __builtin_prefetch(&entries_[place], to_read, not_again);
+    }
 
     /// Counts the connections that are known, by reading all entries. To be called when the trial that established them
     /// is over, so that no entry is written any more.

@@ -21,6 +21,11 @@ DrawBounds sides_of(const AddressPlan& plan) noexcept {
     return sides;
 }
 
+PerDirection<RectanglePermutation> permutations_of(const DrawBounds& sides, std::uint64_t seed) noexcept {
+    const RectanglePermutation forward{sides, seed};
+    return {forward, forward.turned_around()};
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> FourTuples::count(const AddressPlan& plan) noexcept {
@@ -29,19 +34,21 @@ std::optional<std::uint64_t> FourTuples::count(const AddressPlan& plan) noexcept
 
 FourTuples::FourTuples(const AddressPlan& plan, std::uint64_t connections, TupleOrder order,
                        std::uint64_t seed) noexcept
-    : connections_{connections}, order_{order}, sides_{sides_of(plan)}, permutation_{sides_, seed} {}
+    : connections_{connections}, order_{order}, sides_{sides_of(plan)}, permutations_{permutations_of(sides_, seed)} {}
 
-void FourTuples::flows(const Numbers& numbers, FlowBlock& block) const noexcept {
+void FourTuples::flows(const Numbers& numbers, FlowBlock& block, Direction direction) const noexcept {
     if (order_ == TupleOrder::pseudorandom) {
-        permutation_.apply(numbers, block.lanes);
+        permutations_[direction].apply(numbers, block.lanes);
         return;
     }
+    const std::size_t turn = direction == Direction::reverse ? 1 : 0;
     // For comparison runs, and slow because of the divisions. Ports vary faster than hosts, and source ports fastest,
     // as when a host opens one connection after the other.
     for (std::size_t j = 0; j < FlowBlock::size; ++j) {
         std::uint64_t tuple = order_ == TupleOrder::increasing ? numbers[j] : connections_ - 1 - numbers[j];
         for (const std::size_t field : {std::size_t{2}, std::size_t{3}, std::size_t{0}, std::size_t{1}}) {
-            block.lanes.field[field][j] = sides_.first[field] + static_cast<std::uint32_t>(tuple % sides_.count[field]);
+            block.lanes.field[field ^ turn][j] =
+                sides_.first[field] + static_cast<std::uint32_t>(tuple % sides_.count[field]);
             tuple /= sides_.count[field];
         }
     }

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "plan/draw.hpp"
+#include "plan/per_direction.hpp"
 #include "plan/permutation.hpp"
 #include "plan/plan.hpp"
 
@@ -36,15 +37,15 @@ class FourTuples {
     [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
     [[nodiscard]] TupleOrder order() const noexcept { return order_; }
 
-    /// The tuples of these connections.
-    void flows(const Numbers& numbers, FlowBlock& block) const noexcept;
+    /// The tuples of these connections, or those of answers to them: both ends are exchanged.
+    void flows(const Numbers& numbers, FlowBlock& block, Direction direction = Direction::forward) const noexcept;
     [[nodiscard]] Flow flow(std::uint32_t number) const noexcept;
 
    private:
     std::uint64_t connections_;
     TupleOrder order_;
     DrawBounds sides_;
-    RectanglePermutation permutation_;
+    PerDirection<RectanglePermutation> permutations_;
 };
 
 /// Which connection each frame of a direction belongs to.

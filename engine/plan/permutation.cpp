@@ -107,6 +107,16 @@ RectanglePermutation::RectanglePermutation(const DrawBounds& sides, std::uint64_
         keys_[i] = philox4x32({static_cast<std::uint32_t>(i), 0, stream_of_keys, 0}, key)[0];
 }
 
+RectanglePermutation RectanglePermutation::turned_around() const noexcept {
+    RectanglePermutation turned{*this};
+    for (std::size_t field = 0; field < drawn_fields; ++field)
+        turned.sides_.set(field, sides_.first[field ^ 1U], sides_.count[field ^ 1U]);
+    for (Group& group : turned.groups_) {
+        for (Digit& digit : group.digits) digit.field ^= 1U;
+    }
+    return turned;
+}
+
 void RectanglePermutation::mix(std::uint32_t& left, std::uint32_t& right) const noexcept {
     for (std::size_t round = 0; round < rounds; round += 2) {
         left = moved(left, step_of(right, keys_[round], left_size_), left_size_);

@@ -30,6 +30,9 @@ class RectanglePermutation {
     /// `sides`: first value and count of each field; their points can be counted.
     RectanglePermutation(const DrawBounds& sides, std::uint64_t seed) noexcept;
 
+    /// The same points with their fields exchanged, the first with the second and the third with the fourth.
+    [[nodiscard]] RectanglePermutation turned_around() const noexcept;
+
     /// The points of these numbers, which are below points(). Uses the widest vector unit of this CPU; all give the
     /// same results.
     void apply(const Numbers& numbers, DrawLanes& points) const noexcept;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 namespace evenhand::plan {
 
@@ -24,12 +23,6 @@ FlowRanges ranges_of(const AddressPlan& plan, Direction direction) {
     // The destination's network is not drawn: it is that of the source.
     if (plan.common_network && ranges.destination.network) ranges.destination.network->mode = Mode::fixed;
     return ranges;
-}
-
-void turn_around(FlowBlock& block) noexcept {
-    auto& [source, destination, source_port, destination_port] = block.lanes.field;
-    std::swap(source, destination);
-    std::swap(source_port, destination_port);
 }
 
 std::optional<std::uint64_t> SentFlows::most_frames(const AddressPlan& plan) noexcept {
@@ -54,8 +47,7 @@ void SentFlows::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock&
     if (auto* const of = std::get_if<OfConnections>(&draw_); of != nullptr) {
         FourTuples::Numbers numbers;
         of->which.numbers(first, stride, numbers);
-        of->tuples.flows(numbers, block);
-        if (direction_ == Direction::reverse) turn_around(block);
+        of->tuples.flows(numbers, block, direction_);
         return;
     }
     std::get_if<FlowDraw>(&draw_)->draw_block(first, stride, block);

@@ -25,9 +25,6 @@ struct FlowRanges {
 /// the reverse direction are the flows of answers as they arrive.
 [[nodiscard]] FlowRanges ranges_of(const AddressPlan& plan, Direction direction);
 
-/// Turns a flow into that of an answer to it: both ends are exchanged.
-void turn_around(FlowBlock& block) noexcept;
-
 /// The flow of each frame of a direction. Copyable; draw_block() allocates nothing.
 ///
 /// Without state each flow is drawn (FlowDraw). With state frame k belongs to connection k, as it does when connections

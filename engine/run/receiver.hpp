@@ -363,11 +363,11 @@ class Receiver {
     /// returns it; of no meaning where this side has no tags.
     template <FrameExpectation Frames>
     void find_known(unsigned n, std::uint64_t tagged, frame::FoundBurst& found) noexcept {
-        std::array<const std::byte*, receive_burst> at{};
+        std::array<const std::byte*, receive_burst> at;
         const std::size_t most = burst_checks_.octets();
         const std::size_t around = envelope_.octets();
         if constexpr (Frames::has_classes) {
-            std::array<std::uint16_t, receive_burst> lengths{};
+            std::array<std::uint16_t, receive_burst> lengths;
             const std::size_t least = burst_checks_.least_octets();
             for (unsigned i = 0; i < n; ++i) {
                 const std::size_t length = Port::length(frames_[i]) - around;

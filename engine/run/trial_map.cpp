@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "run/load.hpp"
 #include "run/tester.hpp"
 
 namespace evenhand::run {
@@ -26,18 +25,20 @@ unsigned parts_of(const Tester& tester, const TrialRequest& request, Direction d
 }  // namespace
 
 SequenceMap make_map(const Tester& tester, const TrialRequest& request, Direction direction) {
-    const auto frames = tester.share(request, direction).count(frames_of(of_direction(request, direction)));
+    const auto own = of_direction(request, direction);
+    const auto frames = tester.share(request, direction).count(frames_of(own));
     const unsigned parts = parts_of(tester, request, direction);
-    if (parts > 1) return SequenceMap::apart(frames, parts);
-    return {frames, receiving_workers(tester, direction) > 1};
+    if (parts > 1) return SequenceMap::apart(frames, parts, held_frames(own));
+    return {frames, receiving_workers(tester, direction) > 1, held_frames(own)};
 }
 
 MapMemory map_memory(const Tester& tester, const TrialRequest& request) {
     MapMemory needed{.frames = frames_of(request)};
     for (const auto direction : request.directions) {
         const unsigned parts = parts_of(tester, request, direction);
-        const auto frames = frames_of(of_direction(request, direction));
-        needed.octets += SequenceMap::octets(tester.share(request, direction).count(frames), parts);
+        const auto own = of_direction(request, direction);
+        const auto frames = tester.share(request, direction).count(frames_of(own));
+        needed.octets += SequenceMap::octets(frames, parts, held_frames(own));
         needed.most_parts = std::max(needed.most_parts, parts);
     }
     return needed;

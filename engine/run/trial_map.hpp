@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "run/load.hpp"
 #include "run/memory.hpp"
 #include "run/request.hpp"
 #include "run/worker_trial.hpp"
@@ -29,6 +30,14 @@ class Tester;
         return std::ranges::any_of(worker.receivers, [&](const auto& queue) { return queue.side == side; });
     };
     return static_cast<unsigned>(std::ranges::count_if(std::span{request.workers}.first(workers), receives));
+}
+
+/// How many frames the map of a direction holds, unless the trial has fewer. A frame may be held up by at least 3.8 s,
+/// almost twice as long as RFC 2544 has a tester wait, or by as long as this request waits, if that is longer.
+/// `of_direction`: see of_direction().
+[[nodiscard]] inline std::uint64_t held_frames(const TrialRequest& of_direction) {
+    constexpr double least_s = 3.8;
+    return tally::SequenceMap::held_for(std::max(least_s, settles_after_s(of_direction)) * peak_fps(of_direction));
 }
 
 /// Workers that count bursts have parts of their own, so that cores do not wait for each other. If frames are recorded

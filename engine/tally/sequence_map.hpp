@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <concepts>
 #include <cstddef>
@@ -33,6 +34,8 @@ class SequenceMap {
    public:
     /// 128 MiB for each part: more than seven seconds at 148.8 Mfps.
     static constexpr std::uint64_t most_held = std::uint64_t{1} << 30U;
+    /// 8 MiB: more frames than a DUT can hold up.
+    static constexpr std::uint64_t least_held = std::uint64_t{1} << 26U;
     static constexpr std::uint64_t windows = 64;
 
     /// The part of the map in which one thread marks.
@@ -108,6 +111,15 @@ class SequenceMap {
     /// The same for several threads, each of which has a part of its own.
     [[nodiscard]] static SequenceMap apart(std::uint64_t frames, unsigned threads, std::uint64_t held = most_held) {
         return {frames, threads, false, held};
+    }
+    /// What is to be held where a frame may arrive until `frames` more have left. A window is closed when five eighths
+    /// of what is held have left after it.
+    [[nodiscard]] static std::uint64_t held_for(double frames) noexcept {
+        constexpr double closed_after = 0.625;
+        const double wanted = frames / closed_after;
+        return wanted >= static_cast<double>(most_held)
+                   ? most_held
+                   : std::max(least_held, std::bit_ceil(static_cast<std::uint64_t>(wanted)));
     }
     /// How much memory a map needs.
     [[nodiscard]] static std::uint64_t octets(std::uint64_t frames, unsigned parts, std::uint64_t held = most_held) {

@@ -288,6 +288,30 @@ TEST_CASE("a record that is larger than the memory that is left is refused, and 
     }
 }
 
+TEST_CASE("a record lasts for some seconds at any rate, and for as long as frames are waited for") {
+    run::TrialRequest request;
+    const auto held = [&](double rate_fps, double residual_s) {
+        request.rate_fps = rate_fps;
+        request.waits.residual_s = residual_s;
+        return run::held_frames(request);
+    };
+    constexpr std::uint64_t mebi = std::uint64_t{1} << 20U;
+    CHECK(held(1000, 2) == 64 * mebi);
+    CHECK(held(10e6, 2) == 64 * mebi);  // 8 MiB
+    CHECK(held(11.5e6, 2) == 128 * mebi);
+    CHECK(held(148.8e6, 2) == 1024 * mebi);
+    CHECK(held(1e12, 2) == 1024 * mebi);
+    CHECK(held(10e6, 10) == 256 * mebi);
+    request.then = tally::LoadChange{.rate_fps = 60e6, .duration_s = 1};
+    CHECK(held(10e6, 2) == 512 * mebi);
+    request.then.reset();
+    for (double rate_fps = 1e6; rate_fps < 140e6; rate_fps *= 1.3)
+        for (const double residual_s : {0.0, 2.0, 4.0}) {
+            const auto frames = static_cast<double>(held(rate_fps, residual_s));
+            CHECK(frames * 0.625 / rate_fps > std::max(3.8, residual_s));
+        }
+}
+
 TEST_CASE("a worker's part is its place among those that receive on a side") {
     run::OpenRequest request;
     const auto receives = [](const std::vector<plan::Side>& sides) {
