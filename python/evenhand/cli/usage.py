@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from enum import Enum
-from typing import Any
+from enum import EnumType
+from typing import Any, Literal, get_args, get_origin
 
 from evenhand.base.errors import EvenhandError, RequestError, suggestion
 from evenhand.base.validation.words import in_plain_words, none_of
@@ -95,7 +95,8 @@ def _wrong_value(option: str, cause: dict[str, Any]) -> RequestError:
 def _missing(name: str, parameter: Any, context: Any) -> RequestError:
     """Error with what may be written there, if that is a choice."""
     kind = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
-    choices = [str(choice) for choice in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+    of = get_args(kind) if get_origin(kind) is Literal else kind
+    choices = [str(choice) for choice in of] if isinstance(of, tuple | EnumType) else []
     help_text = str(parameter.help or "")
     listed = (
         f"Use {' or '.join(choices)}. "
