@@ -104,6 +104,8 @@ def main() -> None:
             assert server.stderr is not None
             address = next(word for word in server.stderr.readline().split() if word.startswith("http"))
             while not run.exists():
+                if measuring.poll() is not None:
+                    raise SystemExit(f"open_pages: evenhand run ended ({measuring.returncode}) without a run")
                 time.sleep(0.1)
             time.sleep(TURN_S)
             spent = {0: 0.0, PAGES: 0.0}
