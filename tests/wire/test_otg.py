@@ -116,7 +116,8 @@ def test_a_continuous_flow_is_seen_live_and_stopped_exactly(server: RunningServe
             if seen > 200:
                 break
             time.sleep(0.05)
-        assert there.transmit == "started"
+        if there.transmit != "started":  # a busy host has ended the trial
+            continue
         assert there.frames_tx >= seen > 200
         error = refused(lambda: set_state(api, "start"))
         assert (error.code, error.kind) == (409, "validation")
@@ -124,6 +125,8 @@ def test_a_continuous_flow_is_seen_live_and_stopped_exactly(server: RunningServe
         found = flows_of(api)
         if all_came_back(found):
             break
+    else:
+        raise AssertionError("the flows never came wholly")
     assert verdict.startswith(("PASS", "INVALID"))
     assert [metric.transmit for metric in found] == ["stopped", "stopped"]
     for metric in found:
