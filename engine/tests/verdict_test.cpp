@@ -378,8 +378,11 @@ const std::vector<Case> cases{
      },
      Verdict::invalid, {"link"}},
     {"a link that changed besides being taken down on request",
-     [](auto& r) { right(r).link_switches = {{.at_s = 1}}; right(r).after = {.link_changes = 1, .link_up = false}; },
-      Verdict::invalid, {"link"}},
+     [](auto& r) {
+         right(r).link_switches = {{.at_s = 1}};
+         right(r).after.link_changes = 1, right(r).after.link_up = false;
+     },
+     Verdict::invalid, {"link"}},
     {"a port was taken away, with its link and its counters",
      [](auto& r) {
          right(r).after = {.link_up = false, .is_removed = true, .is_read = false};

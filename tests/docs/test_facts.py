@@ -24,6 +24,7 @@ from evenhand.cli.demo_parts import read_demo
 from evenhand.procedure import maximum
 from evenhand.run import run_file
 from evenhand.search import ThroughputGoal
+from evenhand.testbed.tunnel import Tunnel
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.spec.request import read_point
 from evenhand.spec.worker_hosts import read_workers
@@ -63,6 +64,8 @@ OF_PLANS = (
     "docs/reference/plan-file.md",
 )
 """Their TOML is of plan files (tests/docs/test_plan_file.py)."""
+PARTS = {"docs/how-to/test-a-tunnel.md": "testbed-tunnel"}
+"""Pages whose TOML is parts of an example, with other values."""
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("testbed-*.toml")), ids=name_of)
@@ -81,7 +84,11 @@ def test_example_testbed_is_accepted(path: Path) -> None:
     ids=str,
 )
 def test_testbed_in_a_document_is_accepted(block: Block) -> None:
-    testbed.make_testbed(tomllib.loads(block.text), where=str(block))
+    found = tomllib.loads(block.text)
+    if block.document in PARTS:
+        whole = tomllib.loads((ROOT / "examples" / f"{PARTS[block.document]}.toml").read_text())
+        found = whole | {key: whole[key] | value for key, value in found.items()}
+    testbed.make_testbed(found, where=str(block))
 
 
 def test_workers_file_in_the_how_to_is_accepted(tmp_path: Path) -> None:
@@ -113,6 +120,7 @@ def test_testbed_page_lists_every_key() -> None:
     tables = (
         testbed.Testbed,
         testbed.TestbedPort,
+        Tunnel,
         testbed.Tester,
         testbed.TestbedDut,
         testbed.DutFacts,

@@ -47,7 +47,7 @@ STOOD = {
     ),
 }
 """Pages that the numbers are for. Any other page came later, with something new to do."""
-MOST_WORDS_LATER = 12_000
+MOST_WORDS_LATER = 14_500
 """On pages that came later, and on those that stood where a group has more than its number."""
 
 
