@@ -24,12 +24,12 @@ from evenhand.cli.demo_parts import read_demo
 from evenhand.procedure import maximum
 from evenhand.run import run_file
 from evenhand.search import ThroughputGoal
-from evenhand.testbed.tunnel import Tunnel
 from evenhand.search.ceiling import DEFAULT_PRECISION
 from evenhand.spec.request import read_point
 from evenhand.spec.worker_hosts import read_workers
 from evenhand.testbed.drivers import DRIVERS
 from evenhand.testbed.resources import ALLOWED, INSTEAD
+from evenhand.testbed.tunnel import Tunnel
 from evenhand.trial import USUAL_OVERDUE_AFTER_US, Limits, Waits
 from tests.docs.documents import DOCUMENTS, ROOT, Block, blocks, keys, name_of, printed, read, table_rows
 from tests.test_rooms import ROOMS
