@@ -14,7 +14,7 @@ constexpr std::uint32_t stream_of_flows = 16;
 constexpr std::uint32_t stream_of_others = 2;  // added
 /// 20 and 21 for addresses of prefixes, in IPv6 those of the source; 22 and 23 for those of the destination.
 constexpr std::uint32_t stream_of_prefixes = 20;
-constexpr std::uint32_t stream_of_destinations = 2;  // added
+constexpr std::uint32_t prefixes_of_destinations = 2;  // added
 constexpr std::uint32_t host_number = 0xFFFF;
 
 /// An address of prefixes. `number`: of the entry, unless each address is equally likely.
@@ -139,7 +139,7 @@ std::uint32_t FlowPatterns::choose(const Entry& entry, std::uint64_t k, std::uin
 
 std::uint32_t FlowPatterns::stream_of_end(std::size_t end) const noexcept {
     const auto own = version_ == IpVersion::v4 ? std::uint32_t{0} : static_cast<std::uint32_t>(end);
-    return stream_of_prefixes + direction_ + own * stream_of_destinations;
+    return stream_of_prefixes + direction_ + own * prefixes_of_destinations;
 }
 
 template <class Words>

@@ -55,7 +55,7 @@ def test_a_router_in_a_namespace_forwards_both_ip_versions_and_leaves_nothing(
         ended.stdout,
         re.MULTILINE,
     )
-    assert [size for _, size in trials] == ["64", "84"]
+    assert [size for _, size in trials] == ["64", "84"], ended.stdout + ended.stderr
     assert "FAIL" not in ended.stdout
     # What the walk undid: only the loopback interface is left, and no namespace.
     assert re.findall(r"^\d+: (\S+):", ended.stdout, re.MULTILINE) == ["lo"]
