@@ -11,7 +11,9 @@ namespace evenhand::plan {
 
 constexpr unsigned half_bits = 64;
 
-[[nodiscard]] inline std::uint64_t upper(Wide number) noexcept { return static_cast<std::uint64_t>(number >> half_bits); }
+[[nodiscard]] inline std::uint64_t upper(Wide number) noexcept {
+    return static_cast<std::uint64_t>(number >> half_bits);
+}
 [[nodiscard]] inline std::uint64_t lower(Wide number) noexcept { return static_cast<std::uint64_t>(number); }
 
 /// bits * (span + 1) / 2^64: uniform from 0 to `span`.

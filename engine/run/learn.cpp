@@ -241,7 +241,8 @@ LearningResult Tester::learn(const LearnRequest& request, LearningObserver& obse
                     "learn", "Establish connections instead."};
     for (const auto direction : request.directions) {
         for (std::size_t p = 0; p < plans(); ++p)
-            check_rate(direction, request.rate_fps, {.kinds = {learning_traffic(*this, direction, p)}}, "rate_fps", false);
+            check_rate(direction, request.rate_fps, {.kinds = {learning_traffic(*this, direction, p)}}, "rate_fps",
+                       false);
     }
     check_ports();
     check_resolved("learn");

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "frame/mix.hpp"
-#include "pace/clock.hpp"
 #include "frame/tunnel.hpp"
+#include "pace/clock.hpp"
 #include "plan/four_tuples.hpp"
 #include "plan/per_direction.hpp"
 #include "plan/plan.hpp"

@@ -101,10 +101,11 @@ void note_overload(const TrialResult& result, const DirectionResult& d, std::vec
     note(notes, "line_overload", "{}: {} were offered to a link of {}, that of the tester's {} port, {}",
          name_of(result, d.direction), bit_rate(needed_bps), bit_rate(line_bps),
          name_of(plan::receiving_side(d.direction)),
-         came_anyway ? std::string{"and more than that arrived: its line rate is not as stated, or a queue held the rest "
-                                   "until the sender had ended"}
-                     : fmt::format("so in the long run at least {:.3g} % of the frames are lost, however fast the DUT is",
-                                   100 * (1 - line_bps / needed_bps)));
+         came_anyway
+             ? std::string{"and more than that arrived: its line rate is not as stated, or a queue held the rest "
+                           "until the sender had ended"}
+             : fmt::format("so in the long run at least {:.3g} % of the frames are lost, however fast the DUT is",
+                           100 * (1 - line_bps / needed_bps)));
 }
 
 void note_hop_limit(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {

@@ -496,8 +496,12 @@ std::vector<OfPrefixes> plans_with_prefixes() {
         return plan::to_string(range.address(range.host.first + number));
     };
     return {
-        {v4, plan::Side::left, {{at(v4.left.hosts, 4), at(v4.left.hosts, 4)}, {at(v4.left.hosts, 8), at(v4.left.hosts, 13)}}},
-        {v6, plan::Side::right, {{at(v6.right.hosts, 9), at(v6.right.hosts, 9)}, {at(v6.right.hosts, 70), at(v6.right.hosts, 70)}}},
+        {v4,
+         plan::Side::left,
+         {{at(v4.left.hosts, 4), at(v4.left.hosts, 4)}, {at(v4.left.hosts, 8), at(v4.left.hosts, 13)}}},
+        {v6,
+         plan::Side::right,
+         {{at(v6.right.hosts, 9), at(v6.right.hosts, 9)}, {at(v6.right.hosts, 70), at(v6.right.hosts, 70)}}},
         {listed, plan::Side::right, {{"20.0.0.8", "20.0.0.15"}, {"30.0.1.0", "30.0.1.5"}}},
         {listed, plan::Side::right, {{"20.0.0.8", "20.0.0.15"}, {"30.0.1.0", "30.0.1.5"}}, plan::Choice::host},
         {listed, plan::Side::left, {{at(listed.left.hosts, 0), at(listed.left.hosts, 9)}}},
@@ -536,7 +540,8 @@ TEST_CASE("a flow with prefixes has all their hosts, and no others; entries equa
             }
             CHECK(others.size() > (of.plan.has_lists() ? 100U : 5000U));  // drawn from all hosts of the side
             double hosts = 0;
-            for (std::size_t e = 0; e < list->size(); ++e) hosts += static_cast<double>(list->last(e) - list->first(e)) + 1;
+            for (std::size_t e = 0; e < list->size(); ++e)
+                hosts += static_cast<double>(list->last(e) - list->first(e)) + 1;
             CHECK(static_cast<double>(seen.size()) == (hosts < 100 ? hosts : static_cast<double>(seen.size())));
             for (const auto& [place, count] : by_entry) {
                 const double entry = static_cast<double>(list->last(place.first) - list->first(place.first)) + 1;
@@ -572,7 +577,8 @@ TEST_CASE("frames of a flow with prefixes are drawn alike one by one, in blocks 
                 if (of.plan.has_lists() && of.plan.version() == IpVersion::v6) {
                     const auto whole = draw.whole_addresses(numbers[j]).value();
                     const auto at = [&](std::size_t end) {
-                        return plan::address_of(IpVersion::v6, plan::number_of(IpVersion::v6, block.addresses[j].data() + 16 * end));
+                        return plan::address_of(IpVersion::v6,
+                                                plan::number_of(IpVersion::v6, block.addresses[j].data() + 16 * end));
                     };
                     REQUIRE(at(0) == whole.source);
                     REQUIRE(at(1) == whole.destination);
@@ -590,7 +596,8 @@ TEST_CASE("prefixes that are not hosts of the side are refused") {
         try {
             frame::check_mix(of.plan, with_prefixes(of));
         } catch (const Fault& fault) {
-            return fault.where == (of.side == plan::Side::left ? "mix.classes[1].left_host" : "mix.classes[1].right_host");
+            return fault.where ==
+                   (of.side == plan::Side::left ? "mix.classes[1].left_host" : "mix.classes[1].right_host");
         }
         return false;
     };
@@ -600,7 +607,8 @@ TEST_CASE("prefixes that are not hosts of the side are refused") {
     CHECK(is_refused({v4, plan::Side::left, {{"198.17.0.0", first}}}));
     CHECK(is_refused({v4, plan::Side::left, {{"2001:2::1", "2001:2::1"}}}));
     CHECK(is_refused({nets_v4(), plan::Side::left, {{first, first}}}));
-    CHECK(is_refused({gateway_v6(), plan::Side::left, {{"2001:2::1", "2001:2::9"}}}));  // hosts are not one by one there
+    CHECK(
+        is_refused({gateway_v6(), plan::Side::left, {{"2001:2::1", "2001:2::9"}}}));  // hosts are not one by one there
     CHECK_FALSE(is_refused({listed, plan::Side::right, {{"20.0.0.0", "20.0.0.99"}}}));
     CHECK(is_refused({listed, plan::Side::right, {{"20.0.0.90", "20.0.0.110"}}}));  // of two entries
 }

@@ -613,7 +613,8 @@ TEST_CASE("an overload of the receiving line is a note unless the trial failed, 
     REQUIRE(r.notes.size() == 1);
     CHECK(r.notes[0].code == "line_overload");
     CHECK(r.notes[0].text ==
-          "forward: 2.5 Gbit/s were offered to a link of 1 Gbit/s, that of the tester's right port, so in the long run at "
+          "forward: 2.5 Gbit/s were offered to a link of 1 Gbit/s, that of the tester's right port, so in the long run "
+          "at "
           "least 60 % of the frames are lost, however fast the DUT is");
     r.limits.loss_ratio = 0;
     tally::judge(r);
