@@ -64,7 +64,7 @@ FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
 SANITIZED_EXAMPLES = 20
-"""Of each property: what reads or writes where it must not does so in few examples."""
+"""How many examples of each property: what reads or writes where it must not does so in few of them."""
 QUIET_SHARE = 0.2
 """The share of this machine's CPU time that others may use, so that one suite can be run in what another
 leaves."""
@@ -210,7 +210,7 @@ def run_cpp_tests(name: str, build: str, of: str, *, examples: int = 0, yields: 
     """The C++ tests of the engine or of the router, from one build folder.
 
     Args:
-        examples: Of each property; 0: as many as rapidcheck makes unless told.
+        examples: How many examples of each property; 0: as many as rapidcheck makes by default.
     """
     program = ROOT / build / of / "tests" / f"evenhand-{of}-tests"
     # Undefined behaviour is only printed otherwise, and the tests go on.

@@ -49,7 +49,7 @@ struct FieldPattern {
 
     friend bool operator==(const FieldPattern&, const FieldPattern&) = default;
 
-    /// Of prefixes what a number chooses: an entry, if each is equally likely.
+    /// How many values there are to choose from. With prefixes, a number chooses an entry if each is equally likely.
     [[nodiscard]] std::uint32_t values() const noexcept {
         if (prefixes) return prefixes->choice() == Choice::entry ? static_cast<std::uint32_t>(prefixes->size()) : 1;
         if (addresses.size() > 1) return static_cast<std::uint32_t>(addresses.size());

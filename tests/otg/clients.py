@@ -67,7 +67,7 @@ def send(
 
     Args:
         before: Called before each start.
-        names: Of the flows that are started; all unless told.
+        names: The flows that are started; default all.
         is_lossy: The router loses frames on purpose, or is offered too many.
     """
     for _ in range(MOST_ATTEMPTS):
@@ -119,7 +119,7 @@ def all_captured(api: Any, name: str) -> list[Any]:
 
 
 def set_link(api: Any, state: str, *names: str) -> None:
-    """Of these ports; of all if none is named."""
+    """Take the links of these ports up or down; those of all if none is named."""
     wanted = api.control_state()
     wanted.port.link.state, wanted.port.link.port_names = state, list(names)
     api.set_control_state(wanted)

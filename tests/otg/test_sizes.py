@@ -51,7 +51,7 @@ def test_each_size_is_drawn_exactly_as_often_as_any_other(version: int, count: i
     assert Counter(sizes) == dict.fromkeys(range(100, 100 + count), LONGEST // count)
     assert found.mean_octets_of("forward") == Fraction(sum(sizes), len(sizes))
     assert (found.largest_octets, found.flows[0].places) == (99 + count, ())
-    # Of independent draws, so many are as the one before; six standard deviations of that.
+    # So many independent draws are as the one before; six standard deviations of that.
     same = sum(a == b for a, b in pairwise(sizes))
     expected = len(sizes) / count
     assert abs(same - expected) < 6 * (expected * (1 - 1 / count)) ** 0.5

@@ -30,7 +30,7 @@ BOTH = pytest.mark.parametrize("version", [4, 6])
 
 
 def plan_of(version: int, *, is_listed: bool) -> AddressPlan:
-    """Of three frames, two are of the flow that has prefixes: on the right side if that has some itself."""
+    """Two of three frames are of the flow that has prefixes: on the right side if that has some itself."""
     sides: dict[str, Any] = dict(V4 if version == 4 else V6)
     flow: dict[str, Any] = {"name": "voice", "share": 2}
     if is_listed:

@@ -60,7 +60,7 @@ def apply_setup(
 
 
 def status(dut: TestbedDut, config: Path | None, testbed: Path, *, json_output: bool) -> None:
-    """Of a device, what this machine has written down: it is not asked."""
+    """Show what this machine has written down of a device, which is not asked."""
     if is_device(dut):
         held: NamedRecord | None = device_record.read_held(str(dut.ssh))
     else:

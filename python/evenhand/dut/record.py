@@ -34,7 +34,7 @@ FOLDER, HELD = KEPT, f"{KEPT}/held"
 SHOWN = "/run/evenhand-dut-*/held on the DUT"
 """For people: the number is that of its network namespace."""
 VERSION = 1
-"""Of all records of set-ups."""
+"""The version of all records of set-ups."""
 HolderKind = Literal["hand", "run"]
 _TAKEN = 17
 Record = TypeVar("Record")

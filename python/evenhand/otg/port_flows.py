@@ -46,7 +46,7 @@ class PortFlows:
     """The same as flows of a plan, each with its size; empty if all frames are alike, as every test frame
     is."""
     places: tuple[tuple[int, ...], ...]
-    """Of each flow, which of them it is: several where its frames have several sizes."""
+    """Which flows of the plan each flow is: several where its frames have several sizes."""
     read: ReadFlow
     """What they have in common, as one flow."""
 
@@ -235,7 +235,7 @@ def _flows_of_plan(
     """One flow as flows of the plan, one for each of its sizes, and of its values of ECN.
 
     Args:
-        most: Of drawn sizes.
+        most: How many drawn sizes can be sent.
         is_alone: Whether it is the only one of its port.
     """
     marks = {

@@ -17,7 +17,7 @@ from evenhand.plan import FrameSize, Imix, is_weighted, parse_imix
 IMIX = "64:7,570:4,1518:1"
 """That of OTG's name."""
 MOST_SIZES = 64
-"""Of the frames of a port."""
+"""How many sizes the frames of a port have at most."""
 _ENDS = {"increment": ("start", "end"), "random": ("min", "max")}
 _USUAL_ENDS = (64, 1518)
 
@@ -56,8 +56,8 @@ class Sizes:
         return Fraction(octets, sum(weights))
 
     def counted(self, most: int) -> tuple[tuple[int, int], ...]:
-        """Sizes with their shares. Of more drawn sizes than can be sent, an even number from the least to the
-        largest, as far from each other as whole octets allow: their mean is that of all.
+        """Sizes with their shares. If more are drawn from than can be sent, these are an even number from the
+        least to the largest, as far from each other as whole octets allow: their mean is that of all.
 
         Args:
             most: Drawn sizes that can be sent, at least 2.

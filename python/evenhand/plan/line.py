@@ -15,8 +15,8 @@ from evenhand.plan.stream import Stream, theoretical_fps
 
 def line_of(streams: Sequence[Stream], line_rates_bps: Mapping[SideName, float | None]) -> Line:
     """The line for rates of such frames. Where they arrive larger than they are sent, or the
-    directions differ, the largest count, as for the maximum theoretical frame rate. Of ports of unlike speed,
-    each direction has the line of the port that sends it, with the frames as they are sent.
+    directions differ, the largest count, as for the maximum theoretical frame rate. With ports of unlike
+    speed, each direction has the line of the port that sends it, with the frames as they are sent.
 
     Args:
         line_rates_bps: Line rates by side; None where it is not known.
