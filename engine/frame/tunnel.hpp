@@ -40,8 +40,8 @@ struct TunnelEnds {
     plan::IpAddress remote{};  // the DUT's end; of the same IP version
     std::uint32_t vni = 0;     // VXLAN only
     std::uint16_t udp_port = vxlan_port;
-    std::vector<std::uint32_t> labels{};           // MPLS only: what the tester sends, outermost first
-    std::vector<std::uint32_t> arriving_labels{};  // what the DUT sends, as many
+    std::vector<std::uint32_t> labels;           // MPLS only: what the tester sends, outermost first
+    std::vector<std::uint32_t> arriving_labels;  // what the DUT sends, as many
 };
 
 /// The tunnel of one side, or none. In what it sends, all octets of the outer headers are determined by the tunnel but

@@ -154,7 +154,9 @@ tally::DirectionResult sum_up(const Tester& tester, const TrialRequest& request,
     }
     d.offered_fps = static_cast<double>(d.offered_frames) /
                     std::max(sending_s, static_cast<double>(last_send - start) / ticks_per_second);
-    if (!request.burst && !request.then) d.overload = tester.overload(direction, d.offered_fps);
+    // A moment in which a late sender caught up is no overload on purpose.
+    if (!request.burst && !request.then)
+        d.overload = tester.overload(direction, std::min(d.offered_fps, mean_fps(request)));
     d.max_overdue_us = static_cast<double>(max_overdue) * us_per_second / ticks_per_second;
     for (const auto& count : tally::reception_counts) d.*count.result = sum.*count.tally;
     d.corrupted_by = sum.corrupted_by;
