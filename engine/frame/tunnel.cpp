@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frame/checksum.hpp"
+#include "split_mix.hpp"
 
 namespace evenhand::frame {
 namespace {
@@ -35,9 +36,10 @@ std::uint8_t protocol_of(unsigned version) { return version == 4 ? protocol_ipv4
 
 /// 32 bits of the addresses and ports of a frame; the same for each frame of a flow.
 std::uint32_t number_of_flow(const std::byte* frame) {
-    constexpr std::uint64_t odd = 0x9E3779B97F4A7C15;
-    const auto add = [](std::uint64_t sum, std::uint64_t word) { return ((sum ^ word) * odd) ^ (sum >> 32U); };
-    std::uint64_t sum = odd;
+    const auto add = [](std::uint64_t sum, std::uint64_t word) {
+        return ((sum ^ word) * golden_multiplier) ^ (sum >> 32U);
+    };
+    std::uint64_t sum = golden_multiplier;
     const auto type = big(load<std::uint16_t>(frame + macs_octets));
     if (type == ethertype_ipv4) {
         using L = Layout<IpVersion::v4>;
@@ -47,7 +49,7 @@ std::uint32_t number_of_flow(const std::byte* frame) {
         for (std::size_t at = L::source; at < L::udp; at += sizeof sum) sum = add(sum, load<std::uint64_t>(frame + at));
         sum = add(sum, load<std::uint32_t>(frame + L::udp));
     }
-    return static_cast<std::uint32_t>((sum ^ sum >> 29U) * odd >> 32U);
+    return static_cast<std::uint32_t>((sum ^ sum >> 29U) * golden_multiplier >> 32U);
 }
 
 void put_labels(std::byte* at, const std::vector<std::uint32_t>& labels) {

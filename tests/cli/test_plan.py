@@ -109,7 +109,7 @@ def test_modes_are_passed_on(evenhand: Run) -> None:
         ),
         (("nets-v4-gateway", "--networks", "257"), "plan.count-out-of-range", "--networks", "1 to 256"),
         (("nets-v4-gateway", "--networks", "many"), "spec.not-a-count", "--networks", "100,1"),
-        (("gateway-v4", "--host-mode", "pseudorandon"), "spec.not-a-mode", "--host-mode", "pseudorandom?"),
+        (("gateway-v4", "--host-mode", "pseudorandon"), "base.not-one-of", "--host-mode", "pseudorandom?"),
         (
             ("gateway-v4", "--network-mode", "fixed"),
             "plan.one-network-only",

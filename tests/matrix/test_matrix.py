@@ -203,8 +203,8 @@ def check_shown(cell: Cell, record: CampaignRecord, bench: Bench) -> None:
 
 def check_exports(cell: Cell, record: CampaignRecord, bench: Bench) -> None:
     for form in get_args(Format):
-        target = Path(f"out.{form.value}")
-        ended = bench.evenhand("export", RUN, "--format", form.value, "--output", target)
+        target = Path(f"out.{form}")
+        ended = bench.evenhand("export", RUN, "--format", form, "--output", target)
         if ended.code != 0:
             assert ended.error.code in REFUSED.get(form, ()), (form, ended.failure)
     for table in ("points", "repetitions", "trials", "summary"):

@@ -88,7 +88,6 @@ OTHER_WORDS = {
     ("reference/router.py", "capacity"): "a key of the router's configuration",
     ("dut/readings.py", "connections"): "a part of what a DUT is asked for",
     ("dut/witness.py", "connections"): "a key of the contract",
-    ("dut/connections.py", "connections"): "a key of trial documents",
     ("lab/translator.py", "connections"): "a count of the kernel",
     ("spec/router.py", "capacity"): "a key of the router's configuration",
 }
