@@ -135,7 +135,7 @@ std::optional<std::string> LineChannel::take_beside() {
     return take_out(std::ranges::find(waiting_, LineKind::beside, &Line::kind));
 }
 
-std::string LineChannel::take_out(std::deque<Line>::iterator line) {
+std::string LineChannel::take_out(const std::deque<Line>::iterator& line) {
     std::string text = std::move(line->text);
     stops_ -= static_cast<std::size_t>(line->kind == LineKind::stop);
     besides_ -= static_cast<std::size_t>(line->kind == LineKind::beside);

@@ -92,7 +92,7 @@ class LineChannel {
     void end_line();
     bool wait_for_reader();
     /// Takes an examined or an unexamined line out of the queue.
-    std::string take_out(std::deque<Line>::iterator line);
+    std::string take_out(const std::deque<Line>::iterator& line);
     [[nodiscard]] bool is_full() const noexcept {
         return waiting_.size() >= most_waiting_lines || waiting_octets_ >= most_waiting_octets;
     }
