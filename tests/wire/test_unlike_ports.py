@@ -95,13 +95,14 @@ def test_more_than_the_receiving_line_carries_is_sent_and_named(plan: AddressPla
             trial(line_fps + 1, directions=["reverse"])
 
 
+@pytest.mark.two_cpus
 @BOTH
 def test_a_failed_trial_names_the_link_that_explains_it(plan: AddressPlan) -> None:
-    """The router forwards 5,000 frames a second, as many as the right line is said to carry; twice as many
+    """The right line is said to carry 5,000 frames a second, of which the router forwards less; twice as many
     are 100 % of the left line."""
     size = plan.smallest_frame_size
     lines = {"left": 10_000 * 8.0 * (size + 20), "right": 5_000 * 8.0 * (size + 20)}
-    model = DeviceModel(elements=1, rate_fps=5_000, queue_frames=64)
+    model = DeviceModel(elements=1, rate_fps=4_000, queue_frames=64)
     with router_beside_tester(plan, ReferenceDut(model=model)) as router:
         setup = setup_beside_tester(router)
         ports: dict[str, Any] = {
