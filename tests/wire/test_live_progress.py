@@ -18,7 +18,7 @@ from tests.wire.wire_session import engine, memif_cable, open_ports, until
 pytestmark = pytest.mark.wire
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
 RATE_FPS = 20_000.0
-DURATION_S = 1.6
+DURATION_S = 3.1
 SAME = 1.002
 """A bucket of the histogram is 0.1 percent wide."""
 Told = tuple[TrialResult, list[TrialPhase]]
