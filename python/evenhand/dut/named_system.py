@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.programs import uninterrupted
 from evenhand.dut import OPERATING_SYSTEMS
 from evenhand.dut.description import DutSetup
 from evenhand.dut.items import NotTakenError
-from evenhand.dut.record import Holder, NamedRecord
+from evenhand.dut.record import Holder, NamedRecord, restoring_after
 from evenhand.dut.script import DutScript, OperatingSystem
 from evenhand.testbed import TestbedDut
 
@@ -97,18 +97,10 @@ class NamedSystemDut(ABC, Generic[Record]):
         return record
 
     def put_back_after(self, error: BaseException, record: Record) -> None:
-        """The first error is the one to report; what to do about the second is reported with it."""
-        try:
-            with uninterrupted():
-                self.drop(record)
-                self.put_back(record)
-        except EvenhandError as second:
-            error.add_note(f"The DUT is not yet in its previous state: {second}")
-            if isinstance(error, EvenhandError):
-                error.next_step = (
-                    f"The DUT could not be restored ({second.what}). When it can be reached:"
-                    " evenhand dut undo TESTBED"
-                )
+        """The first error is the one to report."""
+        with restoring_after(error):
+            self.drop(record)
+            self.put_back(record)
 
     def scripts(self, setups: Sequence[DutSetup], *, is_undo: bool) -> list[DutScript]:
         """What sets it up, in the order of doing, or what undoes that."""

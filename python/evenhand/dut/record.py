@@ -15,14 +15,15 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from evenhand.base.errors import HostError
+from evenhand.base.errors import EvenhandError, HostError
+from evenhand.base.programs import uninterrupted
 from evenhand.base.validation.document import at_key, from_document, to_document
 from evenhand.dut.items import Item
 from evenhand.dut.kept import KEPT, KEPT_HERE
@@ -38,6 +39,22 @@ VERSION = 1
 HolderKind = Literal["hand", "run"]
 _TAKEN = 17
 Record = TypeVar("Record")
+
+
+@contextmanager
+def restoring_after(error: BaseException) -> Iterator[None]:
+    """The block puts a DUT back after an error, which is the one to report; what to do if that fails is
+    reported with it."""
+    try:
+        with uninterrupted():
+            yield
+    except EvenhandError as second:
+        error.add_note(f"The DUT is not yet in its previous state: {second}")
+        if isinstance(error, EvenhandError):
+            error.next_step = (
+                f"The DUT could not be restored ({second.what}). When it can be reached:"
+                " evenhand dut undo TESTBED"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import HostError, RequestError
 from evenhand.base.programs import uninterrupted
 from evenhand.dut import record as records
 from evenhand.dut.description import DutSetup
@@ -20,7 +20,7 @@ from evenhand.dut.linux_moves import LinuxReader, check_interfaces, move_of, she
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import LinuxState
 from evenhand.dut.many_routes import ManyRoutes, longest_s, many_routes_of, move_routes, not_taken
-from evenhand.dut.record import Holder, SetupRecord
+from evenhand.dut.record import Holder, SetupRecord, restoring_after
 from evenhand.dut.ssh import SshShell
 from evenhand.testbed import TestbedDut
 
@@ -153,23 +153,10 @@ def apply(
     except HeldError:
         raise
     except BaseException as error:
-        with uninterrupted():
-            _undo_after(error, on, record)
+        with restoring_after(error):
+            put_back(on, record)
         raise
     return record
-
-
-def _undo_after(error: BaseException, on: DutOnShell, record: SetupRecord) -> None:
-    """The first error is the one to report; what to do about the second is reported with it."""
-    try:
-        put_back(on, record)
-    except EvenhandError as second:
-        error.add_note(f"The DUT is not yet in its previous state: {second}")
-        if isinstance(error, EvenhandError):
-            error.next_step = (
-                f"The DUT could not be restored ({second.what}). When it can be reached:"
-                " evenhand dut undo TESTBED"
-            )
 
 
 def is_in_place(on: DutOnShell, record: SetupRecord) -> bool:
