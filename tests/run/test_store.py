@@ -225,4 +225,9 @@ def test_host_facts_name_what_a_reader_needs_and_survive_a_bare_host(tmp_path: P
     bare = read_host_facts(tmp_path)
     assert bare.keys() == facts.keys()
     assert bare["cpu_model"] is None
+    (tmp_path / "proc").mkdir()
+    for name, known_as in (("AMD EPYC", "AMD EPYC, family 25, model 17"), ("AMD EPYC 9454", "AMD EPYC 9454")):
+        lines = f"cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: {name}\nstepping\t: 1\n"
+        (tmp_path / "proc/cpuinfo").write_text(lines * 2)
+        assert read_host_facts(tmp_path)["cpu_model"] == known_as
     assert bare["mitigations"] == {}

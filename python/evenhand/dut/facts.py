@@ -18,7 +18,7 @@ from typing import Any
 from evenhand.base.errors import HostError
 from evenhand.base.folders import read_state, replace_state, state_file
 from evenhand.dut.facts_interface import COMMANDS, DEVICE, number_in, read_interface
-from evenhand.dut.kernel_parameters import kept_parameters
+from evenhand.dut.kernel_parameters import cpu_model, kept_parameters
 from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS
 from evenhand.dut.readings import END, MARK, split_parts
 from evenhand.dut.readings_queues import understood
@@ -67,8 +67,8 @@ def facts_command(interfaces: Mapping[str, str]) -> str:
         "part kernel; uname -s; uname -r; uname -v; uname -m",  # never -n
         "part system; grep '^PRETTY_NAME=' /etc/os-release",
         "part machine; cat /sys/class/dmi/id/sys_vendor /sys/class/dmi/id/product_name 2>/dev/null",
-        "part cpuinfo; grep -m 1 '^model name' /proc/cpuinfo; grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1"
-        " -o -w hypervisor /proc/cpuinfo",
+        "part cpuinfo; grep -m 3 -E '^(cpu family|model|model name)[[:space:]]*:' /proc/cpuinfo",
+        "grep -m 1 '^cpu MHz' /proc/cpuinfo; grep -m 1 -o -w hypervisor /proc/cpuinfo",
         f"part cpus; grep -c '^processor' /proc/cpuinfo; cat {_CPU}/online",
         f"cat {_CPU}/cpu[0-9]*/topology/physical_package_id | sort -u | wc -l",
         *(
@@ -150,7 +150,6 @@ def _facts(
 ) -> dict[str, Any]:
     count, online, sockets = (*parts.get("cpus", "").splitlines(), None, None, None)[:3]
     cpuinfo = parts.get("cpuinfo", "")
-    model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     memory = re.search(r"(\d+) kB", parts.get("memory", ""))
     pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', parts.get("system", ""))
     return {
@@ -160,7 +159,7 @@ def _facts(
         "architecture": kernel[3],
         "machine": " ".join(parts.get("machine", "").split()) or None,
         "is_virtual_machine": "hypervisor" in cpuinfo.splitlines(),
-        "cpu_model": model[1].strip() if model else None,
+        "cpu_model": cpu_model(cpuinfo),
         "cpus": number_in(count),
         "cpus_online": online,
         "cpus_isolated": _text(parts, "isolated"),

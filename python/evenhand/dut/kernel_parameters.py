@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Host: parameters of the kernel's command line that a measurement depends on, by name; the rest of the line
-is its owner's."""
+"""Host: what `/proc` says of a machine that a measurement depends on: parameters of the kernel's command
+line, by name (the rest of the line is its owner's), and the model of its CPU."""
 
 from __future__ import annotations
 
@@ -51,3 +51,14 @@ def kept_parameters(command_line: str) -> list[str]:
         if name in KEPT:
             kept.append(parameter)
     return kept
+
+
+def cpu_model(cpuinfo: str) -> str | None:
+    """The model of these lines of `/proc/cpuinfo`. A name without a number, as virtual machines report it
+    ("AMD EPYC"), belongs to CPUs of which one is twice as fast as another: family and model tell them apart.
+    """
+    known = dict(re.findall(r"^(model name|cpu family|model)\s*:\s*(.+?)\s*$", cpuinfo, re.MULTILINE))
+    name: str | None = known.get("model name")
+    if name is None or re.search(r"\d", name) or not {"cpu family", "model"} <= known.keys():
+        return name
+    return f"{name}, family {known['cpu family']}, model {known['model']}"

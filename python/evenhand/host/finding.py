@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.base.version import VERSION
-from evenhand.dut.kernel_parameters import kept_parameters
+from evenhand.dut.kernel_parameters import cpu_model, kept_parameters
 
 
 class Part(StrEnum):
@@ -145,7 +145,6 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
     for the name.
     """
     cpuinfo = read_text(root / "proc/cpuinfo") or ""
-    model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo, re.MULTILINE)
     cpu = root / "sys/devices/system/cpu"
     meminfo = read_text(root / "proc/meminfo") or ""
     command_line = read_text(root / "proc/cmdline")
@@ -153,7 +152,7 @@ def read_host_facts(root: Path = Path("/"), *, host_name: bool = False) -> dict[
         **({"hostname": platform.node()} if host_name else {}),
         "machine": _machine(root / "sys/class/dmi/id"),
         "architecture": platform.machine(),
-        "cpu_model": model.group(1).strip() if model else None,
+        "cpu_model": cpu_model(cpuinfo),
         "cpus": os.cpu_count(),
         "sockets": len(
             {text for file in cpu.glob("cpu[0-9]*/topology/physical_package_id") if (text := read_text(file))}
