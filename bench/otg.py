@@ -141,7 +141,7 @@ def main() -> None:
             late = sum(each > LATE_S for each in times)
             print(
                 f"IPv{version}: first frame {min(times) * 1e3:.0f} to {max(times) * 1e3:.0f} ms after the"
-                f" start, median {statistics.median(times) * 1e3:.0f} ms; {late} of {TRIES} later than {LATE_S} s"
+                f" start, median {statistics.median(times) * 1e3:.0f} ms; {late} of {TRIES} after {LATE_S} s"
             )
             api.set_config(config(version))
             counts = one_by_one(api, router)
