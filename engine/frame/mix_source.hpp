@@ -33,20 +33,18 @@ struct MixParts {
         std::optional<plan::HostSet> hosts;  // of the sending side, where each has its own MAC
     };
 
-    std::vector<Stack> stacks;         // by the number of the plan
-    std::vector<std::size_t> plan_of;  // by class
-    std::vector<FrameShape> shapes;    // by class
-    std::vector<FrameWriter> writers;  // by class
-    std::vector<std::uint8_t> cycle;   // the class of this stream's frame i is that at i modulo the length
+    std::vector<Stack> stacks;          // by the number of the plan
+    std::vector<std::size_t> plan_of;   // by class
+    std::vector<FrameShape> shapes;     // by class
+    std::vector<FrameWriter> writers;   // by class
+    std::size_t period = 0;             // in frames of this stream, after which the classes repeat
+    std::vector<std::uint8_t> cycle;    // the class of this stream's frame i is that at i modulo `period`; the places
+                                        // behind it are those of the beginning again
+    std::vector<std::uint16_t> octets;  // of the frame at each place of the cycle, without FCS
     /// Writes frames of any of the classes side by side; null where they are not of one plan, or this CPU cannot.
     ClassWriter write_classes = nullptr;
-    ClassShapes class_shapes;  // for it
-    /// The ports of each class, where one has ports of its own.
-    struct Ports {
-        PortChoice source;
-        PortChoice destination;
-    };
-    std::vector<Ports> ports;
+    ClassShapes class_shapes;                   // for it
+    std::vector<ClassPorts> ports;              // of each class, where one has ports of its own
     std::vector<Transport> transports;          // of each class, where one has another than UDP's
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
@@ -68,22 +66,21 @@ struct MixParts {
             writers.push_back(fastest_frame_writer(templates[c]));
         }
         restores_pattern = mix.has_two_plans();
-        if (stacks.size() == 1) {
-            class_shapes = ClassShapes{templates};
-            write_classes = class_writer(templates.front());
-        }
         fill_fields(mix.classes());
-        // The cycle is repeated until a burst can look ahead without wrapping around twice.
         const std::size_t own_period = mix.period() / std::gcd(mix.period(), share.stride);
-        const std::size_t length = (shortest_cycle + own_period - 1) / own_period * own_period;
-        for (std::size_t i = 0; i < length; ++i)
+        period = (longest_look + own_period - 1) / own_period * own_period;
+        for (std::size_t i = 0; i < period + longest_look; ++i) {
             cycle.push_back(static_cast<std::uint8_t>(mix.class_of(share.sequence(i))));
+            octets.push_back(static_cast<std::uint16_t>(shapes[cycle.back()].frame_template.octets));
+        }
+        if (stacks.size() != 1) return;
+        class_shapes = ClassShapes{templates, ports, cycle};
+        write_classes = class_writer(templates.front());
     }
 
-    static constexpr std::size_t longest_look = 64;  // at least the frames of a burst
-    /// The frames that write_classes writes at once do not wrap around.
-    static constexpr std::size_t shortest_cycle = 1024;
-    static_assert(shortest_cycle >= longest_look);
+    /// At least the frames of a burst: a burst looks so far ahead, and a block is no longer.
+    static constexpr std::size_t longest_look = 64;
+    static_assert(longest_look >= plan::FlowBlock::size);
 
    private:
     void fill_fields(const std::vector<FrameClass>& classes) {
@@ -134,7 +131,7 @@ class MixSource {
 
     /// The length of the `ahead`th of the next frames, for `ahead` below MixParts::longest_look.
     [[nodiscard]] std::size_t frame_octets(std::size_t ahead) const noexcept {
-        return parts_->shapes[class_ahead(ahead)].frame_template.octets;
+        return parts_->octets[position_ + ahead];
     }
     [[nodiscard]] bool has_flow_tags() const noexcept { return parts_->has_vlan_priorities || parts_->vlans; }
     /// That of the `ahead`th of the next frames.
@@ -151,20 +148,20 @@ class MixSource {
             if (at == 0) {
                 for (std::size_t p = 0; p < parts.stacks.size(); ++p)
                     parts.stacks[p].draw.draw_block(parts.share.sequence(next_), parts.share.stride, blocks_[p]);
-                if (!parts.ports.empty()) choose_ports(parts);
+                block_position_ = position_;
+                if (!parts.ports.empty() && parts.write_classes == nullptr) choose_ports(parts);
             }
             const std::size_t most = std::min(frames.size(), plan::FlowBlock::size - at);
             if (parts.write_classes != nullptr) {
-                const std::size_t n = std::min(most, parts.cycle.size() - position_);
-                write_classes(parts, at, frames.first(n), now_ticks);
-                frames = frames.subspan(n);
+                write_classes(parts, at, frames.first(most), now_ticks);
+                frames = frames.subspan(most);
                 continue;
             }
             const std::size_t c = parts.cycle[position_];
             std::size_t n = 0;  // frames of one class in a row
             do {
                 ++n;
-                if (++position_ == parts.cycle.size()) position_ = 0;
+                if (++position_ == parts.period) position_ = 0;
             } while (n < most && parts.cycle[position_] == c);
             const std::size_t p = parts.plan_of[c];
             const Stamp stamp{
@@ -188,11 +185,7 @@ class MixSource {
                                              plan::FlowPatterns::priority_shift);
         return parts_->vlan_priorities[class_ahead(ahead)];
     }
-    [[nodiscard]] std::size_t class_ahead(std::size_t ahead) const noexcept {
-        std::size_t at = position_ + ahead;
-        if (at >= parts_->cycle.size()) at -= parts_->cycle.size();
-        return parts_->cycle[at];
-    }
+    [[nodiscard]] std::size_t class_ahead(std::size_t ahead) const noexcept { return parts_->cycle[position_ + ahead]; }
 
     /// For a block that was just drawn, whose first frame is the next one.
     void choose_ports(const MixParts& parts) noexcept {
@@ -205,12 +198,12 @@ class MixSource {
         }
     }
 
-    /// Writes the next frames, which are in one block and in one round of the cycle.
+    /// Writes the next frames, which are in one block.
     void write_classes(const MixParts& parts, std::size_t at, std::span<std::byte* const> frames,
                        std::uint64_t now_ticks) noexcept {
         const Stamp stamp{
             .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
-        parts.write_classes(parts.class_shapes, &parts.cycle[position_], blocks_[0], at, frames, stamp);
+        parts.write_classes(parts.class_shapes, block_position_, blocks_[0], at, frames, stamp);
         if (parts.marks) write_marks(parts.stacks[0].version, at, frames);
         if (parts.macs) write_macs(parts.stacks[0], frames);
         if (!parts.transports.empty()) [[unlikely]] {
@@ -218,7 +211,7 @@ class MixSource {
         }
         next_ += frames.size();
         position_ += frames.size();
-        if (position_ == parts.cycle.size()) position_ = 0;
+        if (position_ >= parts.period) position_ -= parts.period;
     }
 
     /// A frame with TCP's header has left its tag in the pattern of its buffer: the others write it again. Each buffer
@@ -271,7 +264,8 @@ class MixSource {
 
     std::shared_ptr<const MixParts> parts_;
     std::uint64_t next_ = 0;
-    std::size_t position_ = 0;  // of the next frame in the cycle
+    std::size_t position_ = 0;        // of the next frame in the cycle
+    std::size_t block_position_ = 0;  // of the first frame of `blocks_`
     std::array<plan::FlowBlock, 2> blocks_{};
 };
 

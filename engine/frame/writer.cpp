@@ -172,48 +172,54 @@ __attribute__((target("avx2"))) void write_avx2(const FrameShape& shape, const p
     }
 }
 
-/// make_words() for frames whose templates' sums differ: `ip` and `udp` have those of each frame, as Sums does.
+/// Eight of a cycle's numbers, from any place on.
+__attribute__((target("avx2"), always_inline)) inline __m256i load_places(const std::vector<std::uint32_t>& numbers,
+                                                                          std::size_t place) noexcept {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(numbers.data() + place));
+}
+
+/// make_words() for frames of several classes. `udp`: as Sums, without what the templates have. `place`: that of the
+/// block's first frame.
 template <IpVersion V, Varying kind>
 __attribute__((target("avx2"), always_inline)) inline void make_words_of_classes(
-    const plan::FlowBlock& block, std::size_t begin, const CountedOctets& counted, std::uint32_t step_of_frames,
-    const plan::DrawLanes::Values& ip_sums, const plan::DrawLanes::Values& udp_sums, Words* words) noexcept {
+    const ClassShapes::Places& of, std::size_t place, const CountedOctets& counted, const plan::FlowBlock& block,
+    std::size_t begin, std::uint32_t udp_sum, std::uint32_t step_of_frames, Words* words) noexcept {
     const __m256i low = _mm256_set1_epi32(0xFFFF);
-    const FlowLanes flow = flow_lanes<kind>(block, begin, counted);
+    FlowLanes flow = flow_lanes<kind>(block, begin, counted);
+    place += begin;
+    flow.from_port = _mm256_or_si256(_mm256_and_si256(flow.from_port, load_places(of.drawn_sources, place)),
+                                     load_places(of.fixed_sources, place));
+    flow.to_port = _mm256_or_si256(_mm256_and_si256(flow.to_port, load_places(of.drawn_destinations, place)),
+                                   load_places(of.fixed_destinations, place));
     const auto step = static_cast<int>(step_of_frames);
-    const __m256i steps =
-        _mm256_add_epi32(_mm256_set_epi32(7 * step, 6 * step, 5 * step, 4 * step, 3 * step, 2 * step, step, 0),
-                         _mm256_set1_epi32(static_cast<int>(begin) * step));
-    const __m256i fixed = _mm256_sub_epi32(load_lanes(udp_sums, begin), steps);
+    const __m256i steps = _mm256_set_epi32(7 * step, 6 * step, 5 * step, 4 * step, 3 * step, 2 * step, step, 0);
+    const __m256i fixed = _mm256_sub_epi32(_mm256_set1_epi32(static_cast<int>(udp_sum - begin * step_of_frames)),
+                                           _mm256_add_epi32(steps, load_places(of.udp_sums, place)));
     const __m256i udp = fold_lanes(
         _mm256_sub_epi32(fixed, _mm256_add_epi32(flow.addresses, _mm256_add_epi32(flow.from_port, flow.to_port))));
     __m256i ip = _mm256_setzero_si256();
     if constexpr (V == IpVersion::v4)
-        ip = _mm256_andnot_si256(fold_lanes(_mm256_add_epi32(flow.addresses, load_lanes(ip_sums, begin))), low);
+        ip = _mm256_andnot_si256(fold_lanes(_mm256_add_epi32(flow.addresses, load_places(of.ip_sums, place))), low);
     put_words<kind>(flow, ip, udp, words + begin);
 }
 
 template <IpVersion V, Varying kind>
-__attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, const std::uint8_t* classes,
+__attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, std::size_t place,
                                                         const plan::FlowBlock& block, std::size_t at,
                                                         std::span<std::byte* const> frames,
                                                         const Stamp& stamp) noexcept {
     Words words[plan::FlowBlock::size];
     const FrameShape& shape = of.first.front();
-    const ClassShapes::Shape* const shapes = of.shapes.data();
+    const ClassShapes::Head* const heads = of.heads.data();
+    const std::uint8_t* const classes = of.cycle.data() + place;
     // The tag is the same in all of them.
     const std::uint8_t stream = stream_of(shape.frame_template, Layout<V>::tag + tag_stream, stamp);
     const Sums sums = sums_of(shape.frame_template, at, stamp,
                               checked_stream(shape.frame_template, Layout<V>::tag + tag_stream, stream));
-    const std::uint32_t without_template = sums.udp + shapes[0].udp;
-    alignas(FrameShape::part_octets) plan::DrawLanes::Values ip_sums{};
-    alignas(FrameShape::part_octets) plan::DrawLanes::Values udp_sums{};
-    for (std::size_t i = 0; i < frames.size(); ++i) {
-        const auto& its = shapes[classes[i]];
-        ip_sums[at + i] = its.ip;
-        udp_sums[at + i] = without_template - its.udp;
-    }
+    const std::uint32_t without_template = sums.udp + big(fold(shape.frame_template.udp_sum));
     for (std::size_t begin = at / lanes * lanes; begin < at + frames.size(); begin += lanes)
-        make_words_of_classes<V, kind>(block, begin, shape.counted, sums.step, ip_sums, udp_sums, words);
+        make_words_of_classes<V, kind>(of.places, place, shape.counted, block, begin, without_template, sums.step,
+                                       words);
 
     constexpr std::size_t second_at = tail_at<V> - FrameShape::part_octets;
     const __m256i first_from = _mm256_load_si256(reinterpret_cast<const __m256i*>(shape.from[0].data()));
@@ -224,9 +230,8 @@ __attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, c
                                   static_cast<long long>(constant << 32U | (stamp.time & 0xFFFFFFFFU)));
     const __m128i step = _mm_set_epi64x(static_cast<long long>(stamp.stride << 16U), 0);
     const __m128i tail_from = _mm_set_epi8(0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 15, 4, 5, 6, 7);
-    for (std::size_t i = 0; i < frames.size(); ++i, ++at) {
-        std::byte* const frame = frames[i];
-        const std::byte* const head = shapes[classes[i]].head.data();
+    for (std::byte* const frame : frames) {
+        const std::byte* const head = heads[classes[at]].octets.data();
         const __m256i varying = _mm256_broadcastsi128_si256(words[at]);
         const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(head));
         const __m256i second = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(head + second_at));
@@ -239,6 +244,7 @@ __attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, c
                                 _mm256_load_si256(reinterpret_cast<const __m256i*>(block.addresses[at].data())));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(frame + tail_at<V>), _mm_shuffle_epi8(tail, tail_from));
         tail = _mm_add_epi64(tail, step);
+        ++at;
     }
 }
 #endif
@@ -339,10 +345,20 @@ FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept {
     return t.version == IpVersion::v4 ? writer_of<IpVersion::v4>(t, name) : writer_of<IpVersion::v6>(t, name);
 }
 
-ClassShapes::ClassShapes(const std::vector<FrameTemplate>& templates) {
+ClassShapes::ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
+                         const std::vector<std::uint8_t>& classes)
+    : cycle{classes} {
     first.emplace_back(templates.front());
-    for (const auto& t : templates)
-        shapes.push_back({.head = t.head, .ip = big(fold(t.ip_sum)), .udp = big(fold(t.udp_sum))});
+    for (const auto& t : templates) heads.push_back({t.head});
+    for (const std::size_t c : cycle) {
+        const ClassPorts its = ports.empty() ? ClassPorts{} : ports[c];
+        places.ip_sums.push_back(big(fold(templates[c].ip_sum)));
+        places.udp_sums.push_back(big(fold(templates[c].udp_sum)));
+        places.drawn_sources.push_back(its.source.drawn);
+        places.fixed_sources.push_back(its.source.fixed);
+        places.drawn_destinations.push_back(its.destination.drawn);
+        places.fixed_destinations.push_back(its.destination.fixed);
+    }
 }
 
 ClassWriter class_writer(const FrameTemplate& t) noexcept {

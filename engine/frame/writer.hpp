@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "frame/class_fields.hpp"
 #include "frame/frame_words.hpp"
 #include "frame/template.hpp"
 #include "plan/draw.hpp"
@@ -44,26 +45,47 @@ using FrameWriter = void (*)(const FrameShape&, const plan::FlowBlock& block, st
 /// The writers "plain" and "avx2" for frames of this template. They write the same octets; null if this CPU cannot.
 [[nodiscard]] FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept;
 
-/// Templates of one layout, that is of frames of one plan and stream: they differ in octets that do not vary, such as
-/// the DSCP, and in length.
-struct ClassShapes {
-    ClassShapes() = default;
-    explicit ClassShapes(const std::vector<FrameTemplate>& templates);
-
-    struct alignas(64) Shape {
-        std::array<std::byte, FrameTemplate::room> head{};
-        std::uint32_t ip = 0;  // sums of the template, folded, in host order
-        std::uint32_t udp = 0;
-    };
-    std::vector<FrameShape> first;  // that of the first class, as all have its layout; empty if there are none
-    std::vector<Shape> shapes;      // by class
+/// What the ports of a class's frames are.
+struct ClassPorts {
+    PortChoice source;
+    PortChoice destination;
 };
 
-/// A FrameWriter for frames of several classes: `classes` has that of each frame.
-using ClassWriter = void (*)(const ClassShapes&, const std::uint8_t* classes, const plan::FlowBlock& block,
-                             std::size_t at, std::span<std::byte* const> frames, const Stamp&) noexcept;
+/// Templates of one layout, that is of frames of one plan and stream: they differ in octets that do not vary, such as
+/// the DSCP, in ports that all frames of a class have, and in length. Made before the start.
+class ClassShapes {
+   public:
+    ClassShapes() = default;
+    /// `templates`: by class. `ports`: by class; empty if all are drawn. `cycle`: the classes of the frames, by place,
+    /// with FlowBlock::size places after the last one from which a block begins.
+    ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
+                const std::vector<std::uint8_t>& cycle);
 
-/// Writes the same octets as the writers of each class's template; null if this CPU has no AVX2.
+    struct alignas(64) Head {
+        std::array<std::byte, FrameTemplate::room> octets{};
+    };
+    /// What differs, frame by frame, side by side as the writer reads it.
+    struct Places {
+        std::vector<std::uint32_t> ip_sums;  // of the templates, folded, in host order
+        std::vector<std::uint32_t> udp_sums;
+        std::vector<std::uint32_t> drawn_sources;  // see PortChoice
+        std::vector<std::uint32_t> fixed_sources;
+        std::vector<std::uint32_t> drawn_destinations;
+        std::vector<std::uint32_t> fixed_destinations;
+    };
+
+    std::vector<FrameShape> first;  // that of the first class, as all have its layout; empty if there are none
+    std::vector<Head> heads;        // by class
+    std::vector<std::uint8_t> cycle;
+    Places places;
+};
+
+/// A FrameWriter for frames of several classes. `place`: that of the block's first frame in the cycle.
+using ClassWriter = void (*)(const ClassShapes&, std::size_t place, const plan::FlowBlock& block, std::size_t at,
+                             std::span<std::byte* const> frames, const Stamp&) noexcept;
+
+/// Writes the same octets as the writers of each class's template, with the ports of its class; null if this CPU has no
+/// AVX2.
 [[nodiscard]] ClassWriter class_writer(const FrameTemplate& t) noexcept;
 
 /// The faster one.
