@@ -29,13 +29,10 @@ void ConnectionFlows::put_tuples(const plan::FourTuples::Numbers& places, plan::
 
 void ConnectionFlows::put_translated(const plan::FourTuples::Numbers& places, plan::FlowBlock& block) const noexcept {
     auto& [source, destination, source_port, destination_port] = block.lanes.field;
-    auto& host = end_ == LinkEnd::sent ? destination : source;
-    auto& port = end_ == LinkEnd::sent ? destination_port : source_port;
-    for (std::size_t j = 0; j < plan::FlowBlock::size; ++j) {
-        const StateTable::Entry translated = table_->entry(places[j]);
-        host[j] = translated.host;
-        port[j] = translated.port;
-    }
+    if (end_ == LinkEnd::sent)
+        table_->entries(places, destination, destination_port);
+    else
+        table_->entries(places, source, source_port);
 }
 
 template <std::size_t quarter>

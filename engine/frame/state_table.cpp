@@ -9,13 +9,56 @@
 #include <new>
 
 #include "frame/repeats.hpp"
+#include "simd.hpp"
 
 namespace evenhand::frame {
+namespace {
+
+using plan::DrawLanes;
+using plan::FourTuples;
+
+constexpr unsigned above_port = 16;
+
+void read_plain(const std::uint32_t* entries, const FourTuples::Numbers& places, DrawLanes::Values& hosts,
+                DrawLanes::Values& ports) noexcept {
+    for (std::size_t j = 0; j < places.size(); ++j) {
+        const std::uint32_t word =
+            std::atomic_ref{const_cast<std::uint32_t&>(entries[places[j]])}.load(std::memory_order_relaxed);
+        hosts[j] = word >> above_port;
+        ports[j] = static_cast<std::uint16_t>(word);
+    }
+}
+
+#if defined(__x86_64__)
+/// Stores whole registers: who reads the fields of a block in such does not wait then. Each lane of a gather is an
+/// aligned load of 32 bits, which x86 makes at once, as that of std::atomic_ref.
+__attribute__((target("avx2"))) void read_avx2(const std::uint32_t* entries, const FourTuples::Numbers& places,
+                                               DrawLanes::Values& hosts, DrawLanes::Values& ports) noexcept {
+    constexpr std::size_t lanes = sizeof(__m256i) / sizeof(std::uint32_t);
+    for (std::size_t begin = 0; begin < places.size(); begin += lanes) {
+        const __m256i at = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(places.data() + begin));
+        const __m256i words = _mm256_i32gather_epi32(reinterpret_cast<const int*>(entries), at, sizeof(std::uint32_t));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(hosts.data() + begin), _mm256_srli_epi32(words, above_port));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(ports.data() + begin),
+                            _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)));
+    }
+}
+#endif
+
+}  // namespace
+
+StateTable::Read StateTable::reader_of([[maybe_unused]] std::uint64_t connections) noexcept {
+#if defined(__x86_64__)
+    constexpr std::uint64_t most_places = std::uint64_t{1} << 31U;  // which a gather counts with a sign
+    if (connections <= most_places && __builtin_cpu_supports("avx2") != 0) return read_avx2;
+#endif
+    return read_plain;
+}
 
 void StateTable::Unmap::operator()(std::uint32_t* entries) const noexcept { ::munmap(entries, octets); }
 
 StateTable::StateTable(const plan::FourTuples& tuples, const TesterShare& own)
-    : tuples_{tuples}, own_{own}, connections_{own.count(tuples.connections())} {
+    : tuples_{tuples}, own_{own}, connections_{own.count(tuples.connections())}, read_{reader_of(connections_)} {
     const std::size_t octets = connections_ * sizeof(std::uint32_t);
     void* const memory = ::mmap(nullptr, octets, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc{};

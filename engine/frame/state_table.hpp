@@ -46,6 +46,11 @@ class StateTable {
         const std::uint32_t word = std::atomic_ref{entries_[place]}.load(std::memory_order_relaxed);
         return {.host = static_cast<std::uint16_t>(word >> 16U), .port = static_cast<std::uint16_t>(word)};
     }
+    /// The entries of a block's connections, as entry() gives them, side by side.
+    void entries(const plan::FourTuples::Numbers& places, plan::DrawLanes::Values& hosts,
+                 plan::DrawLanes::Values& ports) const noexcept {
+        read_(entries_.get(), places, hosts, ports);
+    }
     /// Into the first cache only: a large table's line is hardly ever needed twice.
     void prefetch(std::uint64_t place) const noexcept {
         constexpr int to_read = 0;
@@ -70,10 +75,15 @@ class StateTable {
         void operator()(std::uint32_t* entries) const noexcept;
     };
 
+    using Read = void (*)(const std::uint32_t* entries, const plan::FourTuples::Numbers& places,
+                          plan::DrawLanes::Values& hosts, plan::DrawLanes::Values& ports) noexcept;
+    [[nodiscard]] static Read reader_of(std::uint64_t connections) noexcept;
+
     plan::FourTuples tuples_;
     TesterShare own_;
     std::uint64_t connections_;
     std::uint64_t recorded_ = 0;
+    Read read_;
     std::unique_ptr<std::uint32_t[], Unmap> entries_{nullptr, Unmap{0}};
 };
 
