@@ -67,7 +67,6 @@ OTHER_WORDS = {
     ("exchange/imix_import.py", "throughput"): "the verb of a command that is written",
     ("exchange/pktgen_import.py", "burst"): "a word of Pktgen",
     ("exchange/pktgen_read.py", "latency"): "a word of Pktgen",
-    ("trial/flow_result.py", "latency"): "a key of the contract",
     ("report/cases.py", "loss"): "the type of a test case that failed",
     ("report/trial_command.py", "burst"): "a key of the engine's documents",
     ("report/trial_command.py", "connections"): "a key of the engine's documents",

@@ -29,7 +29,6 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.line import line_of, unlike_line_rates
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import (
     AddressPlan,
@@ -72,8 +71,10 @@ from evenhand.plan.stream import (
     in_tunnels,
     ip_versions,
     largest_frame,
+    line_of,
     on_one_line,
     theoretical_fps,
+    unlike_line_rates,
 )
 from evenhand.plan.topologies import TOPOLOGIES, find_topology, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (

@@ -11,8 +11,7 @@ from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.units import format_count, format_ratio
 from evenhand.procedure.registry import LOSS
 from evenhand.report.export_column import FlowPlace
-from evenhand.report.flow_rows import flow_places
-from evenhand.report.flows import JUDGED_TITLES, show_delay, without_judged
+from evenhand.report.flows import JUDGED_TITLES, flow_places, show_delay, without_judged
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import PointRecord, Repetition
 from evenhand.trial import FlowLatency
