@@ -104,21 +104,6 @@ class _Dialect:
     nat: Steps = none_of
 
 
-def _parts(dialect: _Dialect) -> Parts:
-    return Parts(
-        first=lambda setup: [*dialect.before_nat(setup), previous_step(dialect.words, setup)],
-        limits=dialect.limits,
-        mtu="ifconfig {name} mtu 9000",
-        interface=lambda setup, link: _interface(dialect, setup, link),
-        routes=lambda setup, link: routes_step(dialect.words, setup, link),
-        neighbors=lambda setup, link: _static_neighbors(dialect, link),
-        more=dialect.nat,
-        hash=dialect.hash,
-        policing=dialect.policing,
-        forwarding=lambda setup: [_forwarding(dialect, setup)],
-    )
-
-
 def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step:
     step = interface_step(dialect.words, setup, link)
     if not dialect.ipv6_interface or link.side.ip_version == 4:
@@ -297,7 +282,18 @@ def _system(title: str, dialect: _Dialect, folder: str, *, run: str = SHELL_NOTE
         comment="#",
         run=run,
         interfaces=("ix0", "ix1"),
-        steps=_parts(dialect).steps,
+        steps=Parts(
+            first=lambda setup: [*dialect.before_nat(setup), previous_step(dialect.words, setup)],
+            limits=dialect.limits,
+            mtu="ifconfig {name} mtu 9000",
+            interface=lambda setup, link: _interface(dialect, setup, link),
+            routes=lambda setup, link: routes_step(dialect.words, setup, link),
+            neighbors=lambda setup, link: _static_neighbors(dialect, link),
+            more=dialect.nat,
+            hash=dialect.hash,
+            policing=dialect.policing,
+            forwarding=lambda setup: [_forwarding(dialect, setup)],
+        ).steps,
         begin=kept_in(f"/var/run/evenhand-dut-{folder}", *_FUNCTIONS),
         end=END,
         show_interface="ifconfig {name}",
