@@ -58,7 +58,7 @@ OTHER_WORDS = {
     ("otg/refusals.py", "loss"): "a key of OTG",
     ("otg/refusals.py", "latency"): "a key of OTG",
     ("otg/refusals.py", "burst"): "a kind of duration in OTG",
-    ("otg/flow_marks.py", "throughput"): "a bit of the type of service",
+    ("otg/headers.py", "throughput"): "a bit of the type of service",
     ("otg/port_flows.py", "burst"): "a kind of duration in OTG",
     ("otg/refusals.py", "throughput"): "a bit of the type of service",
     ("otg/flow_part.py", "burst"): "a kind of duration in OTG",

@@ -17,10 +17,9 @@ from line_protocol_parser import parse_line
 from evenhand.analysis import analyse
 from evenhand.report.campaign_rows import columns_of, rows_of
 from evenhand.report.cases import cases_of, to_junit
-from evenhand.report.flows import flow_places
+from evenhand.report.flows import flow_places, shown_flows
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.page import render_page
-from evenhand.report.page_flows import shown_flows
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition

@@ -21,10 +21,9 @@ from evenhand.exchange.dperf_import import import_dperf
 from evenhand.exchange.formats import NAMES, Kind, kind_of
 from evenhand.exchange.imix_import import import_imix
 from evenhand.exchange.otg_read import import_otg
-from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.outcome import Became, GivenHardware, Imported
 from evenhand.exchange.pktgen_import import import_pktgen
 from evenhand.exchange.siitperf_import import import_siitperf
-from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_import import import_trex
 from evenhand.plan import SideName
 

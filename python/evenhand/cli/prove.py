@@ -10,8 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, parse_count
-from evenhand.cli.common import EngineOption, JsonOption, err, out, write_json
-from evenhand.cli.options import with_options
+from evenhand.cli.common import EngineOption, JsonOption, err, out, with_options, write_json
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime

@@ -8,11 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, begin_here, forget_uses, intended, note_uses
 from evenhand.dut.linux import FUNCTIONS, LINUX, LINUX_WORDS, linux_parts
 from evenhand.dut.many_routes_scripts import bird_many
 from evenhand.dut.script import OperatingSystem, Step, route_purpose
-from evenhand.dut.shell_parts import kept_of
+from evenhand.dut.shell_parts import END, begin_here, forget_uses, intended, kept_of, note_uses
 from evenhand.plan import plan_file_name
 
 _INCLUDE = 'include "evenhand-*.conf";'

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evenhand.dut.description import DutLink
-from evenhand.dut.kept import END, KEPT, begin_here
 from evenhand.dut.linux import FUNCTIONS, LINUX, LINUX_WORDS, linux_parts
 from evenhand.dut.many_routes_scripts import frr_many
 from evenhand.dut.script import OperatingSystem
+from evenhand.dut.shell_parts import END, KEPT, begin_here
 from evenhand.plan import IpVersion
 
 _WORD = {4: "ip", 6: "ipv6"}

@@ -29,10 +29,9 @@ from evenhand.dut.many_routes_read import (
     read_counts,
     read_memory,
 )
-from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat
+from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat, show_tayga
 from evenhand.dut.readings_queues import quote, read_all, understood
 from evenhand.dut.shell import Answer, Shell
-from evenhand.dut.translator import show_tayga
 from evenhand.predict.ethtool import IndirectionTable, read_table
 
 NAT_PROGRAMS = ("nft", "conntrack", "awk")

@@ -13,8 +13,7 @@ from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
-from evenhand.otg.flow_marks import MARKS, FlowMarks
-from evenhand.otg.headers import PROTOCOLS, TRANSPORTS, read_header
+from evenhand.otg.headers import MARKS, PROTOCOLS, TRANSPORTS, FlowMarks, read_header
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.patterns import LARGEST_PORT, Numbers, as_pattern, is_side_by_side, numbers_of
 from evenhand.otg.plan_of_flows import Macs, ReadFlow

@@ -7,6 +7,7 @@ from evenhand.base.lazy_import import lazy_names
 from evenhand.plan.field_pattern import FieldPattern
 from evenhand.plan.flows import (
     Flow,
+    Transport,
     check_flow_directions,
     cycle_of,
     flows_in,
@@ -89,7 +90,6 @@ from evenhand.plan.topology import (
 )
 from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_plan, show_ports
 from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
-from evenhand.plan.transport import Transport
 from evenhand.plan.used_routes import routes_of, with_routes
 from evenhand.plan.validate import check_plan, plan_warnings
 

@@ -4,7 +4,6 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenhand.search.attempts import InvalidAttempts
     from evenhand.search.bisection import LengthBracket, find_largest
     from evenhand.search.bracket import whole_load
     from evenhand.search.ceiling import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, find_tester_ceiling
@@ -42,7 +41,13 @@ if TYPE_CHECKING:
         TrialStarted,
         is_outcome_at_least,
     )
-    from evenhand.search.search_trial import DirectionLoss, Purpose, SearchTrial, sum_of_losses
+    from evenhand.search.search_trial import (
+        DirectionLoss,
+        InvalidAttempts,
+        Purpose,
+        SearchTrial,
+        sum_of_losses,
+    )
     from evenhand.search.throughput import find_throughput
 else:
     from evenhand.base.lazy_import import lazy_names
@@ -51,7 +56,6 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "attempts": ("InvalidAttempts",),
             "bisection": ("LengthBracket", "find_largest"),
             "bracket": ("whole_load",),
             "ceiling": ("LOSSES_THAT_END_THE_WAY_UP", "TesterCeiling", "find_tester_ceiling"),
@@ -89,7 +93,7 @@ else:
                 "TrialStarted",
                 "is_outcome_at_least",
             ),
-            "search_trial": ("DirectionLoss", "Purpose", "SearchTrial", "sum_of_losses"),
+            "search_trial": ("DirectionLoss", "InvalidAttempts", "Purpose", "SearchTrial", "sum_of_losses"),
             "throughput": ("find_throughput",),
         },
     )

@@ -17,7 +17,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.search.attempts import InvalidAttempts, sent_longer
 from evenhand.search.bracket import STEP_DOWN, WIDEST_UNCLEAN
 from evenhand.search.classification import (
     Bounds,
@@ -29,7 +28,7 @@ from evenhand.search.classification import (
 from evenhand.search.estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted, outcome_at_maximum
-from evenhand.search.search_trial import Purpose, SearchTrial
+from evenhand.search.search_trial import InvalidAttempts, Purpose, SearchTrial, sent_longer
 from evenhand.trial import Measurer, TrialResult
 
 if TYPE_CHECKING:
