@@ -21,7 +21,7 @@ from evenhand.dut.linux_state import (
     Route,
     carriers_of,
 )
-from evenhand.dut.many_routes_read import (
+from evenhand.dut.many_routes import (
     IP_VERSIONS,
     count_command,
     mended,
