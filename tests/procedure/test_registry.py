@@ -75,7 +75,6 @@ OTHER_WORDS = {
     ("trial/simulated.py", "loss"): "the code of a reason",
     ("trial/simulated.py", "burst"): "a key of the contract",
     ("trial/simulated.py", "latency"): "a key of the contract",
-    ("trial/replay.py", "burst"): "a key of the contract",
     ("trial/direction.py", "latency"): "a key of the contract",
     ("trial/causes.py", "loss"): "the code of a reason",
     ("trial/engine_group.py", "connections"): "a key of the contract",

@@ -139,7 +139,7 @@ def _state(
         channels={
             name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None
         },
-        hash_keys={name: text for name, table in tables.items() if (text := _hash_key(table)) is not None},
+        hash_keys={name: table.key.hex(":") for name, table in tables.items() if table.key is not None},
         hash_tables={
             name: text
             for name, table in tables.items()
@@ -353,10 +353,6 @@ def _channels(answer: Answer) -> str | None:
         " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0")
         or None
     )
-
-
-def _hash_key(table: IndirectionTable) -> str | None:
-    return None if table.key is None else table.key.hex(":")
 
 
 def _driver(answer: Answer) -> str | None:

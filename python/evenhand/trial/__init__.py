@@ -42,7 +42,7 @@ if TYPE_CHECKING:
         learn,
         name_first,
     )
-    from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer
+    from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer, Replay, was_offered
     from evenhand.trial.measurer import (
         CEILING_WAITS,
         CLEAN_AT_MOST,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
         Waits,
     )
     from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-    from evenhand.trial.replay import Replay, was_offered
     from evenhand.trial.result import (
         CONTRACT,
         ClockOffset,
@@ -119,7 +118,7 @@ else:
                 "learn",
                 "name_first",
             ),
-            "load": ("Burst", "Connections", "Load", "LoadChange", "LoadMeasurer"),
+            "load": ("Burst", "Connections", "Load", "LoadChange", "LoadMeasurer", "Replay", "was_offered"),
             "measurer": (
                 "CEILING_WAITS",
                 "CLEAN_AT_MOST",
@@ -136,7 +135,6 @@ else:
                 "Waits",
             ),
             "proof": ("MAX_PROOF_FRAMES", "Generator", "StreamProof"),
-            "replay": ("Replay", "was_offered"),
             "result": (
                 "CONTRACT",
                 "ClockOffset",
