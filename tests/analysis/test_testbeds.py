@@ -6,12 +6,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 
 import pytest
 
 from evenhand.analysis import analyse, compare_testbeds
-from evenhand.analysis.testbeds import two_sided_p_value
 from evenhand.run.campaign_record import PointRecord
 from tests.analysis.records import point, record
 
@@ -20,19 +18,6 @@ def on_testbeds(hosts: int, values: dict[str, Sequence[float | None]]) -> PointR
     """One point, its repetitions on several testbeds."""
     found = [point(hosts, of_bed, testbed=name) for name, of_bed in values.items()]
     return replace(found[0], repetitions=tuple(repetition for one in found for repetition in one.repetitions))
-
-
-def test_the_two_sided_p_value_is_that_of_all_permutations() -> None:
-    values = [1.0, 2.0, 2.0, 3.0, 5.0, 8.0]
-    sample, reference = values[:3], values[3:]
-
-    def ranks(chosen: Sequence[float]) -> float:
-        return sum((sum(v < c for v in values) + sum(v <= c for v in values) + 1) / 2 for c in chosen)
-
-    sums = [ranks(order[:3]) for order in permutations(values)]
-    low = sum(s <= ranks(sample) for s in sums) / len(sums)
-    high = sum(s >= ranks(sample) for s in sums) / len(sums)
-    assert two_sided_p_value(sample, reference) == pytest.approx(min(1.0, 2 * min(low, high)))
 
 
 def test_alike_testbeds_agree_and_noise_names_them_seldom() -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evenhand.base.errors import RequestError
 from evenhand.cli.main import main
 from evenhand.exchange.otg_read import import_otg
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import GivenHardware
 from tests.cli.running import Ended
 
 Run = Callable[..., Ended]

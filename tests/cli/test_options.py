@@ -11,8 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from evenhand.base.option import Option, options_of
+from evenhand.cli.common import with_options
 from evenhand.cli.main import app_of
-from evenhand.cli.options import with_options
 from evenhand.plan import gateway_v4
 from evenhand.spec.common_options import REPETITIONS, SEED
 from evenhand.spec.file import Suite, make_campaign

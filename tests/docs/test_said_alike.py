@@ -18,7 +18,7 @@ from evenhand.dut.dialogs import DIALOGS
 from evenhand.procedure import DelayTest
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.search import DEFAULT_INVALID_RETRIES, DEFAULT_PATIENCE
-from evenhand.search.head import Role
+from evenhand.search.choice import Role
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.testbed import LEAST_MEMORY_MB

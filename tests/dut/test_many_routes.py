@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.dut import describe_setup
-from evenhand.dut.many_routes import ManyRoutes, costs, many_routes_of
-from evenhand.dut.many_routes_read import PROTOCOL, mended, read_counts
+from evenhand.dut.many_routes import PROTOCOL, ManyRoutes, costs, many_routes_of, mended, read_counts
 from evenhand.dut.shell import Answer
 from evenhand.lab import linux_lab
 from evenhand.plan import IpVersion, make_own_plan, read_plan_file

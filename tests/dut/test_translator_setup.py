@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from evenhand.dut import OPERATING_SYSTEMS
-from evenhand.dut.translator import INTERFACE
+from evenhand.dut.nat import TAYGA_INTERFACE
 from evenhand.plan import make_plan, plan_title
 from tests.cli.running import Ended
 from tests.dut import goldens
@@ -47,9 +47,11 @@ def test_linux_routes_to_tayga_what_is_to_be_translated(dut_setup: Run, plan: st
     lines = dut_setup(plan, *LINUX).out.splitlines()
     told = make_plan(plan).translation
     assert told is not None
-    assert [line for line in lines if line.startswith("ip -") and line.endswith(f"dev {INTERFACE}")] == [
-        f"ip -4 route replace 198.18.0.0/16 dev {INTERFACE}",
-        f"ip -6 route replace {told.prefix} dev {INTERFACE}",
+    assert [
+        line for line in lines if line.startswith("ip -") and line.endswith(f"dev {TAYGA_INTERFACE}")
+    ] == [
+        f"ip -4 route replace 198.18.0.0/16 dev {TAYGA_INTERFACE}",
+        f"ip -6 route replace {told.prefix} dev {TAYGA_INTERFACE}",
     ]
     assert [line for line in lines if line.startswith("map ")] == (
         ["map 198.18.0.0/16 2001:2::/112"] if "eam" in plan else []

@@ -10,8 +10,7 @@ import pytest
 from evenhand.exchange.dperf_import import import_dperf
 from evenhand.exchange.formats import kind_of
 from evenhand.exchange.imix_import import import_imix
-from evenhand.exchange.outcome import Became, Imported
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import Became, GivenHardware, Imported
 from tests.errors import raises
 
 FLOOD = """

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from evenhand.exchange.formats import kind_of
-from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.outcome import Became, GivenHardware, Imported
 from evenhand.exchange.pktgen_import import import_pktgen
-from evenhand.exchange.testbed_text import GivenHardware
 from tests.errors import raises
 
 RANGE = """

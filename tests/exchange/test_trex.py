@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.exchange.formats import kind_of
-from evenhand.exchange.outcome import Became, Imported
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import Became, GivenHardware, Imported
 from evenhand.exchange.trex_import import import_trex
 from evenhand.exchange.trex_profile import TrexProfile
 from evenhand.exchange.trex_values import ProfileError

@@ -13,7 +13,7 @@ import yaml
 from evenhand.exchange.formats import kind_of
 from evenhand.exchange.otg_read import import_otg, read_yaml
 from evenhand.exchange.otg_write import otg_of
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import GivenHardware
 from evenhand.plan import make_plan
 from tests.errors import raises
 

@@ -18,7 +18,7 @@ import pytest
 
 from evenhand.cli import lab as verb
 from evenhand.cli.main import main
-from evenhand.dut.translator import MOST_POOL_ADDRESSES
+from evenhand.dut.nat import MOST_POOL_ADDRESSES
 from evenhand.lab import borrow, lab_down, lab_status, lab_up, state, taps, vm, vm_up
 from evenhand.lab.build import LabNames, demolish
 from evenhand.lab.machine import machine_processes

@@ -295,16 +295,6 @@ def test_what_cannot_be_generated_is_refused(
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-def test_the_first_prefixes_are_a_set_of_their_own() -> None:
-    whole = make_prefixes(256, 24, first=address("198.18.0.0"))
-    part = whole.first_of(16)
-    assert list(part.texts()) == list(whole.texts())[:16]
-    assert part.digest != whole.digest
-    assert whole.first_of(256) is whole
-    with raises("plan.count-out-of-range", match="1 to 256"):
-        whole.first_of(257)
-
-
 def test_a_set_that_does_not_ascend_is_none() -> None:
     twice = unpacked(address("198.18.0.0").packed * 2, 4)
     with raises("plan.prefixes-overlap"):

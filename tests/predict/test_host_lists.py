@@ -22,8 +22,8 @@ from evenhand.predict import (
     predict,
     smallest_even_hosts,
 )
+from evenhand.predict.flow_fields import key_window, walsh_hadamard
 from evenhand.predict.host_lists import ListField
-from evenhand.predict.transform import key_window, walsh_hadamard
 from tests.predict.plans import FEW_DESTINATION_PORTS, FEW_SOURCE_PORTS, brute_force
 
 KEY = VERIFICATION_KEY + bytes(range(40))

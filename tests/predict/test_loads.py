@@ -24,8 +24,8 @@ from evenhand.plan import (
     make_plan,
 )
 from evenhand.plan.topologies import direct_v4_net16, direct_v6, nets_v6_gateway
-from evenhand.predict import DeviceModel, element_of, loads, predict, transform
-from evenhand.predict.transform import walsh_hadamard
+from evenhand.predict import DeviceModel, element_of, flow_fields, loads, predict
+from evenhand.predict.flow_fields import walsh_hadamard
 from tests.errors import raises
 from tests.plan.host_ranges import as_range
 from tests.plan.routed import PREFIXES, ROUTED
@@ -197,7 +197,7 @@ def test_the_work_grows_with_the_values_and_not_with_their_combinations(
 ) -> None:
     """RSS-06: 65,536 x 65,536 pairs are predicted at once because each value of each field is hashed once."""
     hashed: list[int] = []
-    real = transform.contributions
+    real = flow_fields.contributions
 
     def counting(key: bytes, bit_offset: int, values: Any) -> Any:
         hashed.append(len(values))

@@ -22,7 +22,7 @@ from evenhand.predict import (
     predict,
     symmetric_key,
 )
-from evenhand.predict.transform import contributions
+from evenhand.predict.flow_fields import contributions
 
 VECTORS = [
     ("66.9.149.187", 2794, "161.142.100.80", 1766, 0x323E8FC2, 0x51CCC178),

@@ -17,16 +17,15 @@ from line_protocol_parser import parse_line
 from evenhand.analysis import analyse
 from evenhand.report.campaign_rows import columns_of, rows_of
 from evenhand.report.cases import cases_of, to_junit
-from evenhand.report.flow_rows import flow_places
+from evenhand.report.flows import flow_places, shown_flows
 from evenhand.report.line_protocol import to_line_protocol
 from evenhand.report.page import render_page
-from evenhand.report.page_flows import shown_flows
 from evenhand.report.table_files import to_csv, to_parquet
 from evenhand.run import StoredTrial
 from evenhand.run.campaign_record import CampaignRecord, PointRecord, Repetition
 from evenhand.search import Role
 from evenhand.trial import ClassCount, TrialResult
-from evenhand.trial.flow_result import read_flow_result
+from evenhand.trial.direction import read_flow_result
 from tests.report.campaigns import loss_record, point_of, record_of, throughput_record
 from tests.report.pages import Page
 from tests.report.test_flows import FLOW

@@ -7,12 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from evenhand.report.flow_rows import flow_places
-from evenhand.report.flows import failed_flows, flows_table, has_flows
+from evenhand.report.flows import failed_flows, flow_places, flows_table, has_flows
 from evenhand.report.trial import trial_report
 from evenhand.trial import ClassCount, CleanCounts, CleanTime, LeftOut, Load, SimulatedMeasurer, TrialResult
-from evenhand.trial.direction import _class
-from evenhand.trial.flow_result import read_flow_result
+from evenhand.trial.direction import _class, read_flow_result
 from tests.report.test_throughput import shown
 
 FLOW = {

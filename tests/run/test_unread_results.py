@@ -18,7 +18,7 @@ import pytest
 
 from evenhand.analysis import analyse
 from evenhand.report.export_column import FlowPlace
-from evenhand.report.flow_rows import flow_places
+from evenhand.report.flows import flow_places
 from evenhand.report.page import render_page
 from evenhand.run import CampaignRecord, StoredTrial, read_record
 from evenhand.run import snapshot as snapshot_module

@@ -18,8 +18,8 @@ from evenhand.search import (
     find_throughput,
     run_search,
 )
-from evenhand.search.attempts import InvalidAttempts, uncharged_attempts
 from evenhand.search.bracket import WIDEST_UNCLEAN
+from evenhand.search.search_trial import InvalidAttempts, uncharged_attempts
 from evenhand.trial import SimulatedMeasurer, TrialResult, Verdict
 from evenhand.trial.clean_time import LAPSES, CleanTime
 from evenhand.trial.simulated import make_direction_document, make_trial_document

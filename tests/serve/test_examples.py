@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import app_of
-from evenhand.serve.metrics import HELP, metrics_text
+from evenhand.serve.app import HELP, metrics_text
 from evenhand.serve.pages import Pages
 from tests.serve.served import Served, recorded_folder
 

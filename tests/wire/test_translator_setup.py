@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from evenhand.cli.main import main
-from evenhand.dut.translator import INTERFACE
+from evenhand.dut.nat import TAYGA_INTERFACE
 from evenhand.lab.ports import af_packet_device, engine_command_inside
 from evenhand.plan import SIDES, AddressPlan, make_plan
 from evenhand.trial import find_engine
@@ -77,7 +77,7 @@ def test_both_plans_of_a_mix_are_set_up_at_once(dut: NamespaceDut) -> None:
     """R8219-05: translated and native traffic."""
     document(dut, "apply", "lab.toml", "--plan", "siit+gateway-v6")
     routes = dut.inside("ip", "-6", "route")
-    assert f"2001:2:0:64::/96 dev {INTERFACE}" in routes
+    assert f"2001:2:0:64::/96 dev {TAYGA_INTERFACE}" in routes
     assert "2001:2:0:8000::/64 via 2001:2:0:9000::2 dev right" in routes
     document(dut, "undo", "lab.toml")
 
@@ -86,7 +86,11 @@ def test_what_is_in_the_translators_place_is_not_taken(dut: NamespaceDut) -> Non
     """Somebody's route, or the interface of a set-up that was printed."""
     for add, remove, told in (
         ("route add blackhole 198.18.0.0/16", "route del 198.18.0.0/16", "another route to 198.18.0.0/16"),
-        (f"tuntap add dev {INTERFACE} mode tun", f"link del dev {INTERFACE}", f"an interface {INTERFACE}"),
+        (
+            f"tuntap add dev {TAYGA_INTERFACE} mode tun",
+            f"link del dev {TAYGA_INTERFACE}",
+            f"an interface {TAYGA_INTERFACE}",
+        ),
     ):
         dut.inside("ip", *add.split())
         try:

@@ -4,7 +4,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenhand.analysis.comparison import compare
+    from evenhand.analysis.comparison import compare, compare_sessions
     from evenhand.analysis.comparison_model import (
         ComparedRun,
         ComparedValue,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         PublishedRow,
         Ratio,
     )
-    from evenhand.analysis.sessions import compare_sessions
     from evenhand.analysis.testbeds import compare_testbeds, values_by_testbed
     from evenhand.analysis.whole import analyse
 else:
@@ -34,7 +33,7 @@ else:
         __name__,
         {
             "whole": ("analyse",),
-            "comparison": ("compare",),
+            "comparison": ("compare", "compare_sessions"),
             "comparison_model": (
                 "ComparedRun",
                 "ComparedValue",
@@ -53,7 +52,6 @@ else:
                 "PublishedRow",
                 "Ratio",
             ),
-            "sessions": ("compare_sessions",),
             "testbeds": ("compare_testbeds", "values_by_testbed"),
         },
     )

@@ -59,7 +59,7 @@ def drift_of(points: Sequence[PointRecord]) -> Drift | None:
             for r in record.repetitions
             if r.finished_at is not None and r.value is not None and r.value > 0
         )
-        if _are_timed(points)
+        if len({r.started_at for record in points for r in record.repetitions}) > 1
         else []
     )
     times: dict[str, list[str]] = {}
@@ -119,10 +119,6 @@ def heed_in_shape(shape: Shape | None, drift: Drift | None) -> Shape | None:
     return replace(
         shape, rise_end=None, falls_above=None, fall_begin=None, sentences=(sentence, *shape.sentences[1:2])
     )
-
-
-def _are_timed(points: Sequence[PointRecord]) -> bool:
-    return len({r.started_at for record in points for r in record.repetitions}) > 1
 
 
 def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:

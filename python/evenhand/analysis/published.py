@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from evenhand.analysis.condition_words import show_percent
-from evenhand.analysis.curve_model import Curve, CurvePoint, Shape
+from evenhand.analysis.curve_model import Curve, Shape
 from evenhand.analysis.model import PublishedComparison, PublishedRow
 from evenhand.analysis.plans import ip_version, is_direct
 from evenhand.analysis.plateau import find_shape
@@ -158,7 +158,7 @@ def _against_row(curve: Curve, shape: Shape, expected: Shape | None, row: Publis
 def _rise_difference(curve: Curve, shape: Shape, expected: Shape | None, row: PublishedRow) -> list[str]:
     if shape.rise_end == row.rise_end:
         return []
-    there = _point_at(curve, row.rise_end)
+    there = next((point for point in curve.measured if point.address_count == row.rise_end), None)
     if there is None:
         return [f"{_square(row.rise_end)} was not measured."]
     found = (
@@ -236,10 +236,6 @@ def _row(table: Mapping[str, Any], version: int | None) -> PublishedRow | None:
         falls_above=falls_above,
     )
     return same[0] if same else own
-
-
-def _point_at(curve: Curve, address_count: int) -> CurvePoint | None:
-    return next((point for point in curve.measured if point.address_count == address_count), None)
 
 
 def _square(address_count: int) -> str:

@@ -12,7 +12,6 @@ tolerance, not a test.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import combinations
 from math import inf
 from statistics import median
@@ -114,11 +113,6 @@ def _is_at_least(record: PointRecord, testbed: str) -> bool:
         if repetition.testbed == testbed and repetition.value is not None
     ]
     return is_median_at_least([r.value for r in found if r.value is not None], [r.is_at_least for r in found])
-
-
-def two_sided_p_value(sample: Sequence[float], reference: Sequence[float]) -> float:
-    """Twice the smaller of both one-sided ones, exact, ties included."""
-    return min(1.0, 2 * min(lower_p_value(sample, reference), lower_p_value(reference, sample)))
 
 
 def _compare(

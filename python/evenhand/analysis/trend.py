@@ -229,7 +229,7 @@ def _series(records: Sequence[CampaignRecord]) -> list[_Series]:
             unlike = [_unlike(each, point, record, testbed) for each in left]
             alike = next((each for each, lines in zip(left, unlike, strict=True) if not lines), None)
             if alike is None:
-                if not _says_how(point) and left:
+                if left and not point.values:
                     continue  # not measured, and nothing says how it would have been: a gap
                 alike = _Series(
                     latest=point,
@@ -265,10 +265,6 @@ def _unlike(
 ) -> tuple[str, ...]:
     of_one_kind = series.is_campaign == record.is_campaign
     return (*unlike_in(series.latest, point, of_one_kind), *differing(series.testbed, testbed))
-
-
-def _says_how(point: PointRecord) -> bool:
-    return bool(point.values)
 
 
 def _point_trend(series: _Series, records: Sequence[CampaignRecord]) -> PointTrend:

@@ -126,7 +126,7 @@ class FittedTable(Table):
             lines.add_column(no_wrap=True)
             lines.add_column(overflow="fold")
             for column, of_column in zip(others, cells[1:], strict=True):
-                if _is_shown(of_column[number]):
+                if str(of_column[number]).strip() != "":
                     lines.add_row(f"  {_label(column)}", of_column[number])
             yield lines
 
@@ -173,7 +173,3 @@ def _fold(heading: str, lines: int) -> str:
 
 def _label(column: Column) -> str:
     return " ".join(str(column.header).split())
-
-
-def _is_shown(cell: RenderableType) -> bool:
-    return str(cell).strip() != ""

@@ -16,9 +16,8 @@ from evenhand.base.new_file import check_new
 from evenhand.base.option import DURATION, RATIO
 from evenhand.base.units import parse_duration, parse_rate, parse_ratio
 from evenhand.cli.check_run import CheckRun
-from evenhand.cli.common import EngineOption, JsonOption, warn_about, write_json
+from evenhand.cli.common import EngineOption, JsonOption, warn_about, with_options, write_json
 from evenhand.cli.error_output import reported
-from evenhand.cli.options import with_options
 from evenhand.cli.run_options import ProgressOption, progress_display
 from evenhand.host import HostSurvey, Part
 from evenhand.plan import AddressPlan

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from evenhand.analysis import compare as compare_records
+from evenhand.analysis.comparison import compare_sessions
 from evenhand.analysis.comparison_model import FailBy
-from evenhand.analysis.sessions import compare_sessions
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_replaceable
 from evenhand.base.units import parse_ratio

@@ -10,10 +10,9 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new
-from evenhand.cli.common import EngineOption, JsonOption
+from evenhand.cli.common import EngineOption, JsonOption, with_options
 from evenhand.cli.demo_linux import linux_demo
 from evenhand.cli.demo_parts import reference_demo
-from evenhand.cli.options import with_options
 from evenhand.cli.run_options import HostNameOption, NoRunOption, RunOption, run_file
 from evenhand.rig import DEFAULT_PLAN
 from evenhand.spec.common_options import DEFAULT_SEED, SeedOption

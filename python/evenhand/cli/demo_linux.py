@@ -107,7 +107,15 @@ def linux_demo(
                     entries.append(entry)
     has_numbers = all(entry.result.throughput_fps is not None for entry in entries)
     if json_output:
-        write_json(_document(entries, facts, ceilings, run, host_name=host_name))
+        write_json(
+            {
+                **demo_document({"kind": "linux", "facts": facts}, run, host_name=host_name),
+                "searches": [entry.to_document() for entry in entries],
+                "deviations": [d.to_document() for d in suite_deviations(entries)],
+                "tester_ceilings_fps_per_direction": ceilings,
+                "summary": [*limit_lines(entries), *suite_lines(entries)],
+            }
+        )
         return has_numbers
     console = out()
     console.print(suite_table(entries))
@@ -199,20 +207,3 @@ def _measure(
         if neighbor.mac is not None and not neighbor.address.startswith("fe80:")
     ]
     return SuiteEntry(profile=found.profile, result=found.search, dut_neighbors=len(answered))
-
-
-def _document(
-    entries: list[SuiteEntry],
-    facts: dict[str, Any],
-    ceilings: dict[str, float],
-    run: Path | None,
-    *,
-    host_name: bool,
-) -> dict[str, Any]:
-    return {
-        **demo_document({"kind": "linux", "facts": facts}, run, host_name=host_name),
-        "searches": [entry.to_document() for entry in entries],
-        "deviations": [d.to_document() for d in suite_deviations(entries)],
-        "tester_ceilings_fps_per_direction": ceilings,
-        "summary": [*limit_lines(entries), *suite_lines(entries)],
-    }

@@ -162,7 +162,13 @@ def reference_demo(
             cases.append(replace(done, profile=replace(done.profile, one_pair=one_pair)))
     _write_page(cases, page, run)  # before anything is printed: a closed pipe must not cost the page
     if json_output:
-        write_json(_document(cases, run, page, host_name=host_name))
+        write_json(
+            {
+                **demo_document({"kind": "reference"}, run, host_name=host_name),
+                "page": None if page is None else str(page),
+                **bias_document(cases),
+            }
+        )
         return has_verdict(cases)
     console = out()
     console.print(bias_picture(cases))
@@ -224,13 +230,3 @@ def _write_page(cases: list[BiasCase], page: Path | None, run: Path | None) -> N
         write_bias_page(
             cases, page, host=read_host_facts(), versions=read_versions(), command=command, run=run
         )
-
-
-def _document(
-    cases: list[BiasCase], run: Path | None, page: Path | None, *, host_name: bool
-) -> dict[str, Any]:
-    return {
-        **demo_document({"kind": "reference"}, run, host_name=host_name),
-        "page": None if page is None else str(page),
-        **bias_document(cases),
-    }

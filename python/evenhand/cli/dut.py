@@ -13,7 +13,7 @@ import typer
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.cli import dut_over_ssh
-from evenhand.cli.common import JsonOption, err, warn_about, write_json, write_text
+from evenhand.cli.common import JsonOption, err, warn_about, with_options, write_json, write_text
 from evenhand.cli.nat_options import (
     NatOptions,
     NicHashOption,
@@ -21,7 +21,6 @@ from evenhand.cli.nat_options import (
     TranslatorOption,
     read_hash_type,
 )
-from evenhand.cli.options import with_options
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.cli.verbs import Verbs
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, OperatingSystem, Part, describe_setup

@@ -14,10 +14,9 @@ import typer
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
 from evenhand.cli import dut_by_script
-from evenhand.cli.common import JsonOption, err, warn_about, write_json
+from evenhand.cli.common import JsonOption, err, warn_about, with_options, write_json
 from evenhand.cli.dut_by_script import dut_document, is_named, say
 from evenhand.cli.nat_options import NatOptions, NicHashOption, StaticNeighborsOption, read_hash_type
-from evenhand.cli.options import with_options
 from evenhand.dut import DutSetup, describe_setups
 from evenhand.dut.linux_nic import NO_WISHES, NicWishes
 from evenhand.dut.linux_state import FLOWS, LinuxState

@@ -21,10 +21,9 @@ from evenhand.exchange.dperf_import import import_dperf
 from evenhand.exchange.formats import NAMES, Kind, kind_of
 from evenhand.exchange.imix_import import import_imix
 from evenhand.exchange.otg_read import import_otg
-from evenhand.exchange.outcome import Became, Imported
+from evenhand.exchange.outcome import Became, GivenHardware, Imported
 from evenhand.exchange.pktgen_import import import_pktgen
 from evenhand.exchange.siitperf_import import import_siitperf
-from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_import import import_trex
 from evenhand.plan import SideName
 
@@ -132,7 +131,20 @@ def import_file(
         imported = import_siitperf(file, given, command=command, plan=plan, testbed=testbed)
     write_new(testbed, imported.testbed.encode(), where=where)
     if json_output:
-        write_json(_document(imported, file, testbed))
+        write_json(
+            {
+                "command": "import",
+                "kind": imported.kind,
+                "file": str(file),
+                "testbed": str(testbed),
+                "is_whole": not imported.is_any(Became.REFUSED),
+                "is_exact": not imported.is_any(Became.REFUSED) and not imported.is_any(Became.DIFFERS),
+                "keys": [asdict(row) for row in imported.rows],
+                "gaps": list(imported.gaps),
+                "commands": [asdict(command) for command in imported.commands],
+                "notes": list(imported.notes),
+            }
+        )
     else:
         out().print(f"{file} is {NAMES[kind]}.", markup=False, soft_wrap=True)
         _show(imported, testbed)
@@ -150,21 +162,6 @@ def _read_cpus(text: str | None) -> tuple[int, ...]:
             next_step="Write CPU numbers, such as 2,4,6,8.",
         )
     return tuple(int(word) for word in text.split(","))
-
-
-def _document(imported: Imported, file: Path, testbed: Path) -> dict[str, object]:
-    return {
-        "command": "import",
-        "kind": imported.kind,
-        "file": str(file),
-        "testbed": str(testbed),
-        "is_whole": not imported.is_any(Became.REFUSED),
-        "is_exact": not imported.is_any(Became.REFUSED) and not imported.is_any(Became.DIFFERS),
-        "keys": [asdict(row) for row in imported.rows],
-        "gaps": list(imported.gaps),
-        "commands": [asdict(command) for command in imported.commands],
-        "notes": list(imported.notes),
-    }
 
 
 def _show(imported: Imported, testbed: Path) -> None:

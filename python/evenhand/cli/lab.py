@@ -11,9 +11,8 @@ import typer
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import JsonOption, err, out, write_json
+from evenhand.cli.common import JsonOption, err, out, with_options, write_json
 from evenhand.cli.nat_options import NatPortsOption, TranslatorOption
-from evenhand.cli.options import with_options
 from evenhand.cli.verbs import Verbs
 from evenhand.lab import (
     MOST_RULES,

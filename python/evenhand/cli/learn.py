@@ -12,9 +12,16 @@ from evenhand.base.errors import HostError, error_part
 from evenhand.base.option import DURATION
 from evenhand.base.rates import ANY_LINE, depends_on_line, in_frames
 from evenhand.base.units import format_rate, parse_duration
-from evenhand.cli.common import EngineOption, JsonOption, TestbedArgument, out, warn_about, write_json
+from evenhand.cli.common import (
+    EngineOption,
+    JsonOption,
+    TestbedArgument,
+    out,
+    warn_about,
+    with_options,
+    write_json,
+)
 from evenhand.cli.error_output import reported
-from evenhand.cli.options import with_options
 from evenhand.cli.run_options import ProgressOption, progress_display
 from evenhand.procedure import Conditions, OpenTestbed, check_reachable, open_tester
 from evenhand.procedure.expected_time import OPENING_S, ExpectedTime, learning_s

@@ -18,9 +18,8 @@ from evenhand.base.folders import without_folders
 from evenhand.base.option import options_of
 from evenhand.base.rates import ANY_LINE, Line
 from evenhand.base.time_span import TimeSpan
-from evenhand.cli.common import TestbedArgument
+from evenhand.cli.common import TestbedArgument, with_options
 from evenhand.cli.conditions import ConditionOptions, Given
-from evenhand.cli.options import with_options
 from evenhand.cli.progress.line import ProgressDisplay
 from evenhand.cli.tables import ResultsAtLoads, exit_code_of, show_found
 from evenhand.plan import (

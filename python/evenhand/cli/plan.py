@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from evenhand.base.errors import RequestError
 from evenhand.base.table import Column, make_table
 from evenhand.base.units import format_count
-from evenhand.cli.common import JsonOption, out, warn_about, write_json
-from evenhand.cli.options import with_options
+from evenhand.cli.common import JsonOption, out, warn_about, with_options, write_json
 from evenhand.cli.plan_argument import OptionalNameArgument
 from evenhand.plan import TOPOLOGIES, HostList, PlanSide, Traffic, describe_plan, make_plan
 from evenhand.spec.plan import CountOptions, ModeOptions, ShapeOptions, SourceOptions

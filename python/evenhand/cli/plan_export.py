@@ -14,8 +14,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import check_new, write_new
 from evenhand.base.rates import in_frames
 from evenhand.base.units import parse_duration
-from evenhand.cli.common import JsonOption, err, write_json, write_text
-from evenhand.cli.options import with_options
+from evenhand.cli.common import JsonOption, err, with_options, write_json, write_text
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.exchange.otg_write import otg_of
 from evenhand.plan import SIDES, PortMacs, SideName, describe_plan, line_of

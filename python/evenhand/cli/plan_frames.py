@@ -18,8 +18,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.new_file import write_new
 from evenhand.base.table import Column, Table, make_table
 from evenhand.base.units import format_count, is_whole, short_repr
-from evenhand.cli.common import EngineOption, JsonOption, err, out, write_json
-from evenhand.cli.options import with_options
+from evenhand.cli.common import EngineOption, JsonOption, err, out, with_options, write_json
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.plan import (
     SIDES,

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.common import JsonOption, err, out, write_json
-from evenhand.cli.options import with_options
+from evenhand.cli.common import JsonOption, err, out, with_options, write_json
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.plan import Traffic
 from evenhand.predict import Prediction, doubling_series, even_limit, has_listed_hosts, smallest_even_hosts

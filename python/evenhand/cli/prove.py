@@ -10,8 +10,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, parse_count
-from evenhand.cli.common import EngineOption, JsonOption, err, out, write_json
-from evenhand.cli.options import with_options
+from evenhand.cli.common import EngineOption, JsonOption, err, out, with_options, write_json
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.plan import AddressPlan, describe_plan
 from evenhand.procedure.expected_time import ExpectedTime
@@ -116,7 +115,20 @@ def prove(
     own, others = proofs[: len(proofs) - len(faulty)], proofs[len(proofs) - len(faulty) :]
     judgement = judge_proof(own)
     if json_output:
-        write_json(_document(plan, seed, count, judgement, own, others))
+        write_json(
+            {
+                "command": "plan prove",
+                "plan": plan.title,
+                "address_plan": describe_plan(plan),
+                "seed": seed,
+                "frames": count,
+                **_judgement_document(judgement),
+                "streams": [stream.raw for stream in own],
+                "contrast": [
+                    {**_judgement_document(judge_proof([stream])), **stream.raw} for stream in others
+                ],
+            }
+        )
     else:
         _show(plan, seed, judgement, own, others)
     if judgement.suspicious:
@@ -169,26 +181,6 @@ def _show(
     console.print()
     for line in [*contrast_lines(others), *proof_lines(judgement)]:
         console.print(line)
-
-
-def _document(
-    plan: AddressPlan,
-    seed: int,
-    frames: int,
-    judgement: ProofJudgement,
-    own: list[StreamProof],
-    others: list[StreamProof],
-) -> dict[str, Any]:
-    return {
-        "command": "plan prove",
-        "plan": plan.title,
-        "address_plan": describe_plan(plan),
-        "seed": seed,
-        "frames": frames,
-        **_judgement_document(judgement),
-        "streams": [stream.raw for stream in own],
-        "contrast": [{**_judgement_document(judge_proof([stream])), **stream.raw} for stream in others],
-    }
 
 
 def _judgement_document(judgement: ProofJudgement) -> dict[str, Any]:

@@ -78,7 +78,17 @@ def prune(
     )
     pruning = prune_folder(folder, limits, page_mark=MARK, now=datetime.now(UTC), is_dry=dry_run)
     if json_output:
-        write_json(_document(pruning, dry_run))
+        write_json(
+            {
+                "command": "prune",
+                "dry_run": dry_run,
+                "deleted": [_entry(each) for each in pruning.gone],
+                "kept": [_entry(each) for each in pruning.held],
+                "not_runs": [_entry(each) for each in pruning.not_runs],
+                "runs": pruning.runs,
+                "octets": pruning.octets,
+            }
+        )
         return
     for line in _lines(pruning, dry_run):
         out().print(visible(line), markup=False, soft_wrap=True)
@@ -102,18 +112,6 @@ def _runs(count: int) -> str:
 
 def _megabytes(octets: int) -> str:
     return f"{format_count(round(octets / 1e6, 1))} MB"
-
-
-def _document(pruning: Pruning, is_dry: bool) -> dict[str, Any]:
-    return {
-        "command": "prune",
-        "dry_run": is_dry,
-        "deleted": [_entry(each) for each in pruning.gone],
-        "kept": [_entry(each) for each in pruning.held],
-        "not_runs": [_entry(each) for each in pruning.not_runs],
-        "runs": pruning.runs,
-        "octets": pruning.octets,
-    }
 
 
 def _entry(each: Pruned) -> dict[str, Any]:

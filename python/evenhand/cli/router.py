@@ -18,8 +18,7 @@ import typer
 
 from evenhand.base.errors import HostError, RequestError
 from evenhand.base.units import format_count
-from evenhand.cli.common import err, out, quoted, write_json_line
-from evenhand.cli.options import with_options
+from evenhand.cli.common import err, out, quoted, with_options, write_json_line
 from evenhand.plan import ONE_EACH, SIDES, AddressPlan, SideName, is_plan_file, plan_title
 from evenhand.predict import predict
 from evenhand.procedure.registry import CONNECTIONS, THROUGHPUT

@@ -161,7 +161,7 @@ def read_runs(paths: Sequence[Path], *, last: int | None = None) -> list[Campaig
         except (RequestError, HostError) as error:
             if is_by_name:
                 raise
-            _leave_out(error)
+            err().print(f"Left out: {error}", markup=False, soft_wrap=True)
     if not records:
         raise RequestError(
             f"no run: none of the files there is named *{SUFFIX}, or none can be read",
@@ -171,7 +171,3 @@ def read_runs(paths: Sequence[Path], *, last: int | None = None) -> list[Campaig
         )
     records.sort(key=lambda record: record.created_at)
     return records if last is None else records[-last:]
-
-
-def _leave_out(error: EvenhandError) -> None:
-    err().print(f"Left out: {error}", markup=False, soft_wrap=True)

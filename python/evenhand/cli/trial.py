@@ -11,9 +11,8 @@ from evenhand.base.errors import RequestError
 from evenhand.base.option import DURATION
 from evenhand.base.rates import ANY_LINE, depends_on_line
 from evenhand.base.units import parse_duration, parse_ratio
-from evenhand.cli.common import TestbedArgument, out, write_json
+from evenhand.cli.common import TestbedArgument, out, with_options, write_json
 from evenhand.cli.conditions import ConditionOptions
-from evenhand.cli.options import with_options
 from evenhand.procedure import Conditions
 from evenhand.procedure.conditions import check_conditions
 from evenhand.procedure.expected_time import expected_of_trial

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenhand.dut.description import DutLink, DutSetup, HashType, describe_setup, describe_setups
+    from evenhand.dut.nat import Translator
     from evenhand.dut.script import Command, DutScript, OperatingSystem, Part, Step
     from evenhand.dut.systems import OPERATING_SYSTEMS
-    from evenhand.dut.translator import Translator
 else:
     from evenhand.base.lazy_import import lazy_names
 
@@ -19,7 +19,7 @@ else:
             "description": ("DutLink", "DutSetup", "HashType", "describe_setup", "describe_setups"),
             "script": ("Command", "DutScript", "OperatingSystem", "Part", "Step"),
             "systems": ("OPERATING_SYSTEMS",),
-            "translator": ("Translator",),
+            "nat": ("Translator",),
         },
     )
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenBSD and FreeBSD DUTs, and firewalls made of FreeBSD: ifconfig, route, sysctl, arp and ndp, for sh.
 
-What was there before is kept in files under /var/run, which both systems empty when they start: see kept.py.
+What was there before is kept in files under /var/run, which both systems empty when they start: see
+shell_parts.py.
 """
 
 from __future__ import annotations
@@ -11,25 +12,23 @@ from dataclasses import dataclass, replace
 
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import (
-    END,
-    KEPT,
-    keep_settings,
-    kept_in,
-    note_uses,
-    others_use,
-    read_back,
-    restore_settings,
-)
 from evenhand.dut.parts import Parts, Steps, none_of, notes_on_hash, shows_policing
 from evenhand.dut.pf import freebsd_first, freebsd_nat, openbsd_first, openbsd_nat, pfsense_first, pfsense_nat
 from evenhand.dut.script import SHELL_NOTE, OperatingSystem, Step, neighbor_purpose
 from evenhand.dut.shell_parts import (
+    END,
+    KEPT,
     ShellWords,
     forwarding_step,
     interface_step,
+    keep_settings,
+    kept_in,
     kept_of,
+    note_uses,
+    others_use,
     previous_step,
+    read_back,
+    restore_settings,
     routes_step,
 )
 from evenhand.plan import IpVersion
@@ -102,21 +101,6 @@ class _Dialect:
     notes_on_ipv6: tuple[str, ...] = ()
     before_nat: Steps = none_of
     nat: Steps = none_of
-
-
-def _parts(dialect: _Dialect) -> Parts:
-    return Parts(
-        first=lambda setup: [*dialect.before_nat(setup), previous_step(dialect.words, setup)],
-        limits=dialect.limits,
-        mtu="ifconfig {name} mtu 9000",
-        interface=lambda setup, link: _interface(dialect, setup, link),
-        routes=lambda setup, link: routes_step(dialect.words, setup, link),
-        neighbors=lambda setup, link: _static_neighbors(dialect, link),
-        more=dialect.nat,
-        hash=dialect.hash,
-        policing=dialect.policing,
-        forwarding=lambda setup: [_forwarding(dialect, setup)],
-    )
 
 
 def _interface(dialect: _Dialect, setup: DutSetup, link: DutLink) -> Step:
@@ -297,7 +281,18 @@ def _system(title: str, dialect: _Dialect, folder: str, *, run: str = SHELL_NOTE
         comment="#",
         run=run,
         interfaces=("ix0", "ix1"),
-        steps=_parts(dialect).steps,
+        steps=Parts(
+            first=lambda setup: [*dialect.before_nat(setup), previous_step(dialect.words, setup)],
+            limits=dialect.limits,
+            mtu="ifconfig {name} mtu 9000",
+            interface=lambda setup, link: _interface(dialect, setup, link),
+            routes=lambda setup, link: routes_step(dialect.words, setup, link),
+            neighbors=lambda setup, link: _static_neighbors(dialect, link),
+            more=dialect.nat,
+            hash=dialect.hash,
+            policing=dialect.policing,
+            forwarding=lambda setup: [_forwarding(dialect, setup)],
+        ).steps,
         begin=kept_in(f"/var/run/evenhand-dut-{folder}", *_FUNCTIONS),
         end=END,
         show_interface="ifconfig {name}",

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from evenhand.base.errors import RequestError
-from evenhand.dut.nat import USUAL_NAT, NatWishes, translation_of
-from evenhand.dut.translator import Translator
+from evenhand.dut.nat import USUAL_NAT, NatWishes, Translator, translation_of
 from evenhand.plan import Address, AddressPlan, Interface, IpVersion, Network, PlanSide
 from evenhand.plan.translation import Translation
 

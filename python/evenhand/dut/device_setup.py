@@ -106,7 +106,11 @@ class DeviceDut(NamedSystemDut[DeviceRecord]):
                 break
             # Settings without a comment have no line when they have their default; a table that is in use
             # holds its lines.
-            defaults = [] if dialog.commit or number else _said_first(record.undo)
+            defaults = (
+                []
+                if dialog.commit or number
+                else [line for line in record.undo if " set " in line or line.startswith("do ")]
+            )
             session = f"{record.session}-{number}"
             for say in dialog.first:
                 terminal.say(say, session=session)
@@ -201,10 +205,6 @@ class DeviceDut(NamedSystemDut[DeviceRecord]):
 def is_device(dut: TestbedDut) -> bool:
     """Whether it has no shell, and is set up at its prompt."""
     return dut.os in DIALOGS
-
-
-def _said_first(undo: Sequence[str]) -> list[str]:
-    return [line for line in undo if " set " in line or line.startswith("do ")]
 
 
 def _lines(scripts: Sequence[DutScript]) -> tuple[str, ...]:

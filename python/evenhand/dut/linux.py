@@ -2,7 +2,7 @@
 """A Linux DUT: iproute2, sysctl and ethtool, each line a command of a POSIX shell.
 
 What was there before is kept in files under /run, which vanish with the settings when the DUT restarts: see
-kept.py.
+shell_parts.py.
 """
 
 from __future__ import annotations
@@ -10,41 +10,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, KEPT, begin_here, keep_settings, restore_settings
 from evenhand.dut.many_routes_scripts import linux_many
 from evenhand.dut.nat import (
     CONNTRACK_INSTALL,
+    JOOL_INSTALL,
+    MOST_POOL_ADDRESSES,
     NFT_INSTALL,
+    TAYGA_INSTALL,
+    TAYGA_INTERFACE,
     TIMEOUT_S,
     hosts_before_nat,
     nat_rules,
+    routes_to_translator,
     settings_of_nat,
+    start_jool,
+    start_jool_nat64,
     start_nat,
+    start_tayga,
+    stop_jool,
+    stop_jool_nat64,
     stop_nat,
+    stop_tayga,
+    tayga_config,
 )
 from evenhand.dut.parts import OfLink, Parts, shows_policing
 from evenhand.dut.script import SHELL_NOTE, OperatingSystem, Step, neighbor_purpose
 from evenhand.dut.shell_parts import (
+    END,
+    KEPT,
     ShellWords,
+    begin_here,
     forwarding_step,
     interface_step,
+    keep_settings,
     kept_of,
     previous_step,
+    restore_settings,
     routes_step,
-)
-from evenhand.dut.translator import (
-    INTERFACE,
-    JOOL_INSTALL,
-    MOST_POOL_ADDRESSES,
-    TAYGA_INSTALL,
-    routes_to_translator,
-    start_jool,
-    start_jool_nat64,
-    start_tayga,
-    stop_jool,
-    stop_jool_nat64,
-    stop_tayga,
-    tayga_config,
 )
 from evenhand.plan import IpVersion
 from evenhand.plan.translation import Nat, Translation
@@ -313,7 +315,7 @@ def _translator(setup: DutSetup, translation: Translation, kept: str) -> Step:
         do=(
             *start_tayga(tayga_config(translation), files=files, like=ipv6.interface),
             *(
-                f"ip -{route.version} route replace {route} dev {INTERFACE}"
+                f"ip -{route.version} route replace {route} dev {TAYGA_INTERFACE}"
                 for route in routes_to_translator(translation)
             ),
         ),

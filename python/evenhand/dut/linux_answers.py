@@ -21,7 +21,7 @@ from evenhand.dut.linux_state import (
     Route,
     carriers_of,
 )
-from evenhand.dut.many_routes_read import (
+from evenhand.dut.many_routes import (
     IP_VERSIONS,
     count_command,
     mended,
@@ -29,10 +29,9 @@ from evenhand.dut.many_routes_read import (
     read_counts,
     read_memory,
 )
-from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat
+from evenhand.dut.nat import BUCKETS, FOLDER, MOST, TIMEOUTS, show_nat, show_tayga
 from evenhand.dut.readings_queues import quote, read_all, understood
 from evenhand.dut.shell import Answer, Shell
-from evenhand.dut.translator import show_tayga
 from evenhand.predict.ethtool import IndirectionTable, read_table
 
 NAT_PROGRAMS = ("nft", "conntrack", "awk")
@@ -140,7 +139,7 @@ def _state(
         channels={
             name: text for name in names if (text := _channels(answers[f"channels {name}"])) is not None
         },
-        hash_keys={name: text for name, table in tables.items() if (text := _hash_key(table)) is not None},
+        hash_keys={name: table.key.hex(":") for name, table in tables.items() if table.key is not None},
         hash_tables={
             name: text
             for name, table in tables.items()
@@ -354,10 +353,6 @@ def _channels(answer: Answer) -> str | None:
         " ".join(f"{name} {found[name]}" for name in ("rx", "tx", "combined") if found.get(name, "0") != "0")
         or None
     )
-
-
-def _hash_key(table: IndirectionTable) -> str | None:
-    return None if table.key is None else table.key.hex(":")
 
 
 def _driver(answer: Answer) -> str | None:

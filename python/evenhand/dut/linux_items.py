@@ -21,7 +21,7 @@ from evenhand.dut.linux_nic import (
 )
 from evenhand.dut.linux_state import LinuxState
 from evenhand.dut.many_routes import check_many_routes, check_memory, many_routes_of
-from evenhand.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
+from evenhand.dut.nat import TAYGA_INSTALL, TAYGA_INTERFACE, routes_to_translator, tayga_config
 from evenhand.plan.translation import Translation
 
 
@@ -135,16 +135,16 @@ def _translator(setup: DutSetup, translation: Translation, state: LinuxState) ->
         )
     if state.tayga is not None:
         raise RequestError(
-            f"the DUT already has an interface {INTERFACE}",
+            f"the DUT already has an interface {TAYGA_INTERFACE}",
             code="rig.translator-already-there",
             where="[dut] ssh",
             next_step="It belongs to a printed set-up: undo that (evenhand dut setup --undo), or run on the"
-            f" DUT: ip link del {INTERFACE}",
+            f" DUT: ip link del {TAYGA_INTERFACE}",
         )
     (ipv6,) = setup.links_of(6)
     yield Item("translator", ("TAYGA", ipv6.interface), None, tayga_config(translation))
     for route in routes_to_translator(translation):
-        yield Item("route", (str(route),), None, f"dev {INTERFACE}")
+        yield Item("route", (str(route),), None, f"dev {TAYGA_INTERFACE}")
 
 
 def _forwarding(setup: DutSetup, state: LinuxState) -> Iterator[Item]:

@@ -20,8 +20,8 @@ from evenhand.dut.linux_nic import (
     value_of_rule,
 )
 from evenhand.dut.linux_state import NOWHERE, TAYGA_FILES, LinuxState, Route
+from evenhand.dut.nat import routes_to_translator, start_tayga, stop_tayga
 from evenhand.dut.readings_queues import quote
-from evenhand.dut.translator import routes_to_translator, start_tayga, stop_tayga
 from evenhand.plan import Network
 
 

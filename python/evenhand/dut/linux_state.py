@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from evenhand.dut.kept import KEPT
+from evenhand.dut.shell_parts import KEPT
 
 TAYGA_FILES = f"{KEPT}/tayga"
 """What the paths of its files begin with, next to the record of the set-up, as the DUT's shell knows it after

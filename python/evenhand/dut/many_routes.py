@@ -18,14 +18,15 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.dut.description import DutSetup
 from evenhand.dut.items import Item, Move, NotTakenError
 from evenhand.dut.linux_state import LinuxState
-from evenhand.dut.many_routes_read import PROTOCOL
 from evenhand.dut.readings_queues import quote
+from evenhand.dut.shell import Answer
 from evenhand.plan import Address, AddressPlan, IpVersion, Network, PrefixSet, SideName
 
 if TYPE_CHECKING:
     import numpy as np
 else:
     np = lazy_import("numpy")
+
 
 ROUTE_OCTETS: Mapping[IpVersion, int] = {4: 160, 6: 850}
 """Memory of a route in the kernel, measured with a million of each on Linux 6.18, and rounded up."""
@@ -244,3 +245,52 @@ def _touches(prefixes: PrefixSet, network: Network) -> bool:
     is_above = (first.high > low_high) | ((first.high == low_high) & (first.low >= low_low))
     is_below = (first.high < high_high) | ((first.high == high_high) & (first.low <= high_low))
     return bool((is_above & is_below).any())
+
+
+IP_VERSIONS: tuple[IpVersion, ...] = (4, 6)
+PROTOCOL = 173
+"""The mark: a number of rtnetlink's that no routing daemon uses."""
+
+
+def count_command(version: IpVersion) -> str:
+    """Prints interface, table, next hop and number of all routes with the mark."""
+    return (
+        f"ip -{version} route show table all proto {PROTOCOL} | awk '"
+        '{ via = dev = "-"; table = "main"; for (i = 2; i < NF; i++) { if ($i == "via") via = $(i + 1);'
+        ' else if ($i == "dev") dev = $(i + 1); else if ($i == "table") table = $(i + 1) }'
+        ' n[dev " " table " " via]++ } END { for (way in n) print way, n[way] }\''
+    )
+
+
+def read_counts(answers: Mapping[IpVersion, Answer]) -> dict[tuple[str, str, str], str]:
+    """See `LinuxState.many_routes`."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for version, answer in answers.items():
+        for line in answer.stdout.splitlines():
+            words = line.split()
+            if len(words) == 4 and words[3].isdecimal():
+                dev, table, via, count = words
+                found.setdefault((dev, str(version), table), []).append(f"{count} via {via}")
+    return {key: ", ".join(sorted(texts)) for key, texts in found.items()}
+
+
+def others_command(version: IpVersion) -> str:
+    """As `ip -j route show table all` without routes that have the mark: of a million, the answer would be a
+    hundred megabytes. What is cut out leaves the JSON ragged: see `mended`."""
+    show = f"ip -j -{version} route show table all"
+    return (
+        f"if ip -{version} route show table all proto {PROTOCOL} 2> /dev/null | grep -q .; then {show}"
+        f" | tr '{{' '\\n' | grep -v '\"protocol\":\"{PROTOCOL}\"' | tr '\\n' '{{'; else {show}; fi"
+    )
+
+
+def mended(text: str) -> str:
+    """JSON again: without the rest of what was cut out at its end."""
+    bare = text.rstrip("{, \n")
+    return f"{bare}]" if bare and not bare.endswith("]") else bare or "[]"
+
+
+def read_memory(answer: Answer) -> int | None:
+    """Octets that the kernel could still give; None if it does not say."""
+    words = answer.stdout.split()
+    return int(words[1]) << 10 if len(words) == 3 and words[1].isdecimal() else None

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from evenhand.dut.description import DutSetup
-from evenhand.dut.many_routes import ManyRoutes, batch_lines
-from evenhand.dut.many_routes_read import PROTOCOL
+from evenhand.dut.many_routes import PROTOCOL, ManyRoutes, batch_lines
 from evenhand.dut.script import RoutesFile, Step
 from evenhand.plan import plan_file_name
 

@@ -7,21 +7,21 @@ from __future__ import annotations
 import zlib
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import (
+from evenhand.dut.linux import FUNCTIONS, LINUX_WORDS, linux_parts
+from evenhand.dut.nat import TIMEOUT_S, TIMEOUTS
+from evenhand.dut.parts import Parts, notes_on_hash, shows_policing
+from evenhand.dut.script import OperatingSystem, Step, interface_purpose, route_purpose
+from evenhand.dut.shell_parts import (
     END,
     forget_uses,
     intended,
     keep_settings,
     kept_in,
+    kept_of,
     note_uses,
     read_back,
     restore_settings,
 )
-from evenhand.dut.linux import FUNCTIONS, LINUX_WORDS, linux_parts
-from evenhand.dut.nat import TIMEOUT_S, TIMEOUTS
-from evenhand.dut.parts import Parts, notes_on_hash, shows_policing
-from evenhand.dut.script import OperatingSystem, Step, interface_purpose, route_purpose
-from evenhand.dut.shell_parts import kept_of
 
 _FUNCTIONS = (
     *FUNCTIONS,

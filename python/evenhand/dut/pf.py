@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenhand.dut.description import DutSetup
-from evenhand.dut.kept import KEPT, forget_uses, note_uses, others_use
 from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.script import Step
-from evenhand.dut.shell_parts import kept_of
+from evenhand.dut.shell_parts import KEPT, forget_uses, kept_of, note_uses, others_use
 from evenhand.plan import plan_file_name
 from evenhand.plan.translation import Nat
 

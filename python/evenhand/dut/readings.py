@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from evenhand.base.errors import HostError
+from evenhand.dut.nat import JOOL_MODULES, SESSIONS, jool_counters_command, read_jool_counters
 from evenhand.dut.readings_queues import (
     FILTER,
     NO_PERL,
@@ -19,7 +20,6 @@ from evenhand.dut.readings_queues import (
     read_queues,
     understood,
 )
-from evenhand.dut.translator import JOOL_MODULES, SESSIONS, jool_counters_command, read_jool_counters
 
 MARK = "@@evenhand"
 """Begins the line above each part of the output."""

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from evenhand.base.errors import HostError
-from evenhand.dut.kept import KEPT_HERE
 from evenhand.dut.shell import Answer, Shell
+from evenhand.dut.shell_parts import KEPT_HERE
 
 OF_NIC = (
     r"(port\.)?[rt]x_(missed_errors|no_dma_resources|no_buffer_count|out_of_buffer|discards_phy|dropped"

@@ -26,9 +26,9 @@ from evenhand.base.errors import EvenhandError, HostError
 from evenhand.base.programs import uninterrupted
 from evenhand.base.validation.document import at_key, from_document, to_document
 from evenhand.dut.items import Item
-from evenhand.dut.kept import KEPT, KEPT_HERE
 from evenhand.dut.readings_queues import quote, run_each
 from evenhand.dut.shell import Shell
+from evenhand.dut.shell_parts import KEPT, KEPT_HERE
 
 FOLDER, HELD = KEPT, f"{KEPT}/held"
 """As the DUT's shell knows them after `KEPT_HERE`."""

@@ -12,8 +12,7 @@ from typing import Literal
 
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.nat import USUAL_NAT
-from evenhand.dut.translator import set_up_by_hand
+from evenhand.dut.nat import USUAL_NAT, set_up_by_hand
 from evenhand.plan import plan_warnings
 
 _WIDTH = 118

@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, KEPT, begin_here, forget_uses, note_uses, others_use
 from evenhand.dut.linux import FUNCTIONS, LINUX_WORDS, linux_parts
+from evenhand.dut.nat import set_up_by_hand
 from evenhand.dut.parts import notes_on_hash, shows_policing
 from evenhand.dut.script import OperatingSystem, Step
-from evenhand.dut.shell_parts import kept_of
-from evenhand.dut.translator import set_up_by_hand
+from evenhand.dut.shell_parts import END, KEPT, begin_here, forget_uses, kept_of, note_uses, others_use
 
 
 def _add_routes(link: DutLink) -> Sequence[str]:

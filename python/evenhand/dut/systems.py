@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from evenhand.dut.arista_eos import ARISTA_EOS
-from evenhand.dut.bird import BIRD
 from evenhand.dut.bsd import FREEBSD, OPENBSD, OPNSENSE, PFSENSE
 from evenhand.dut.cisco_ios import CISCO_IOS
-from evenhand.dut.frr import FRR
 from evenhand.dut.junos import JUNOS
 from evenhand.dut.linux import LINUX
 from evenhand.dut.openwrt import OPENWRT
 from evenhand.dut.routeros import ROUTEROS
+from evenhand.dut.routing_daemons import BIRD, FRR
 from evenhand.dut.script import OperatingSystem
 from evenhand.dut.sonic import SONIC
 from evenhand.dut.srlinux import SRLINUX

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.kept import END, kept_in
 from evenhand.dut.many_routes_scripts import vpp_many
 from evenhand.dut.nat import TIMEOUT_S
 from evenhand.dut.parts import Parts, each, shows_policing
 from evenhand.dut.script import OperatingSystem, Step, neighbor_purpose
-from evenhand.dut.shell_parts import ShellWords, interface_step, previous_step, routes_step
+from evenhand.dut.shell_parts import END, ShellWords, interface_step, kept_in, previous_step, routes_step
 
 _DEFAULT_LIMIT = 50_000
 """Neighbours of one IP version that VPP keeps unless configured otherwise."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from evenhand.base.errors import RequestError
 from evenhand.dut.description import DutLink, DutSetup
-from evenhand.dut.nat import TIMEOUT_S
+from evenhand.dut.nat import TIMEOUT_S, pool_of
 from evenhand.dut.parts import Parts, each, notes_on_hash, set_step, shows_policing
 from evenhand.dut.script import (
     Check,
@@ -18,7 +18,6 @@ from evenhand.dut.script import (
     neighbor_purpose,
     route_purpose,
 )
-from evenhand.dut.translator import pool_of
 from evenhand.plan.translation import Nat
 
 _TABLE_SIZES = (1024, 2048, 4096, 8192, 16384, 32768)

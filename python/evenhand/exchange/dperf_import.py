@@ -14,8 +14,7 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign, shown
 from evenhand.exchange.otg_read import MOST_OCTETS, import_document
-from evenhand.exchange.outcome import Became, Imported, ImportedKey, Places, named, row_of
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import Became, GivenHardware, Imported, ImportedKey, Places, named, row_of
 
 ORIGIN = "a configuration of dperf"
 _HEADERS: Mapping[int, int] = {4: 14 + 20 + 8, 6: 14 + 40 + 8}

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign, shown
-from evenhand.exchange.outcome import Became, Imported, ImportedCommand, row_of
-from evenhand.exchange.testbed_text import GivenHardware, write_testbed
+from evenhand.exchange.outcome import Became, GivenHardware, Imported, ImportedCommand, row_of, write_testbed
 from evenhand.plan import is_weighted, make_plan, parse_imix
 from evenhand.procedure.learning import choose_frames
 

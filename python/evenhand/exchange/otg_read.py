@@ -26,8 +26,14 @@ from evenhand.exchange.nearest_plan import (
 )
 from evenhand.exchange.otg_flow import OtgFlow, OtgReader, Pattern
 from evenhand.exchange.otg_write import NETWORK_STEP
-from evenhand.exchange.outcome import Became, Imported, ImportedCommand
-from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
+from evenhand.exchange.outcome import (
+    Became,
+    GivenHardware,
+    Imported,
+    ImportedCommand,
+    ImportedPorts,
+    write_testbed,
+)
 from evenhand.plan import BOTH_DIRECTIONS, SIDES, make_plan
 from evenhand.procedure.learning import choose_frame_size
 

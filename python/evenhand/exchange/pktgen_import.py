@@ -14,9 +14,8 @@ from typing import Any
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_read import MOST_OCTETS, import_document
-from evenhand.exchange.outcome import Became, Imported, ImportedKey, Places, named, row_of
+from evenhand.exchange.outcome import Became, GivenHardware, Imported, ImportedKey, Places, named, row_of
 from evenhand.exchange.pktgen_read import PktgenPort, PktgenScript, Setting
-from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.exchange.trex_values import ProfileError
 
 ORIGIN = "a script of Pktgen-DPDK"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evenhand.exchange.nearest_plan import PARTS
-from evenhand.exchange.outcome import Imported, ImportedCommand
+from evenhand.exchange.outcome import GivenHardware, Imported, ImportedCommand, ImportedPorts, write_testbed
 from evenhand.exchange.siitperf_read import KEYS, SiitperfCommand, is_own_mac, read_command, read_siitperf
 from evenhand.exchange.siitperf_table import (
     INITIATOR_ON_THE_RIGHT,
@@ -22,7 +22,6 @@ from evenhand.exchange.siitperf_table import (
     row_of,
 )
 from evenhand.exchange.siitperf_traffic import ports_of, traffic_of
-from evenhand.exchange.testbed_text import GivenHardware, ImportedPorts, write_testbed
 from evenhand.procedure.registry import CAPACITY, CONNECTIONS, LATENCY, PDV, THROUGHPUT
 
 # Keys whose default decides what is sent, so that they have a row where the file is silent.

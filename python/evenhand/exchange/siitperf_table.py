@@ -12,10 +12,9 @@ from typing import Any
 
 from evenhand.base.errors import RequestError
 from evenhand.exchange.foreign import refuse_if
-from evenhand.exchange.outcome import Became, ImportedKey
+from evenhand.exchange.outcome import Became, GivenHardware, ImportedKey
 from evenhand.exchange.siitperf_read import KEYS, SiitperfCommand, SiitperfFile, is_own_mac
 from evenhand.exchange.siitperf_traffic import ImportedPorts, ImportedTraffic
-from evenhand.exchange.testbed_text import GivenHardware
 from evenhand.plan import SideName
 from evenhand.procedure.connection_trials import check_plan_has
 

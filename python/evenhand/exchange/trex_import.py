@@ -15,8 +15,7 @@ from evenhand.base.errors import RequestError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.foreign import read_foreign
 from evenhand.exchange.otg_read import MOST_OCTETS, import_document
-from evenhand.exchange.outcome import Became, Imported, ImportedKey, Places, named, row_of
-from evenhand.exchange.testbed_text import GivenHardware
+from evenhand.exchange.outcome import Became, GivenHardware, Imported, ImportedKey, Places, named, row_of
 from evenhand.exchange.trex_profile import TrexProfile
 from evenhand.exchange.trex_values import FlowVar, Layer, ProfileError, TrexStream, Write
 

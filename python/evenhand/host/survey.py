@@ -16,11 +16,17 @@ from typing import Any
 from evenhand.base.errors import EvenhandError, HostError
 from evenhand.dut.ssh import command_over_ssh
 from evenhand.host.clock import check_absences, check_clock
-from evenhand.host.cpus import check_cpus, check_frequency, check_isolation
 from evenhand.host.devices import check_nics, check_vfio, read_nics
 from evenhand.host.finding import Finding, Part, PartReadiness, State
 from evenhand.host.programs import ProgramUse, check_namespaces, check_privileges
-from evenhand.host.system import check_engine, check_hugepages, check_system
+from evenhand.host.system import (
+    check_cpus,
+    check_engine,
+    check_frequency,
+    check_hugepages,
+    check_isolation,
+    check_system,
+)
 from evenhand.testbed import HostNetwork, read_host_network
 from evenhand.trial import Watch
 

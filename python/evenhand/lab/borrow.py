@@ -107,11 +107,6 @@ class BorrowedLab:
     name: str
 
     @property
-    def was_up(self) -> bool:
-        """Whether it was up before it was borrowed."""
-        return lab_before(self.name) is not None
-
-    @property
     def takes_rules(self) -> bool:
         """Whether it can have a firewall."""
         return kind_of(self.name) == LinuxLab.kind

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evenhand.base.errors import HostError
-from evenhand.dut.many_routes import SLOWEST_PER_S, ManyRoutes, batch_lines
-from evenhand.dut.many_routes_read import PROTOCOL
+from evenhand.dut.many_routes import PROTOCOL, SLOWEST_PER_S, ManyRoutes, batch_lines
 from evenhand.lab.machine import system_path
 
 PROGRAM = "ip"

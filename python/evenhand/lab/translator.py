@@ -20,8 +20,20 @@ from typing import TYPE_CHECKING, Any
 from evenhand.base.errors import HostError
 from evenhand.base.lazy_import import lazy_import
 from evenhand.dut.connections import Emptied
-from evenhand.dut.nat import BUCKETS, COUNT, FOLDER, MOST, TIMEOUT_S, TIMEOUTS, NatPorts, nat_rules
-from evenhand.dut.translator import INTERFACE, TAYGA_INSTALL, routes_to_translator, tayga_config
+from evenhand.dut.nat import (
+    BUCKETS,
+    COUNT,
+    FOLDER,
+    MOST,
+    TAYGA_INSTALL,
+    TAYGA_INTERFACE,
+    TIMEOUT_S,
+    TIMEOUTS,
+    NatPorts,
+    nat_rules,
+    routes_to_translator,
+    tayga_config,
+)
 from evenhand.lab.machine import end_processes, processes_with, system_path
 from evenhand.lab.napi import make_urgent
 from evenhand.lab.nft import set_rules
@@ -104,7 +116,7 @@ def end_translator(name: str) -> None:
 def _wait_for_interface(ip: pyroute2.IPRoute, process: subprocess.Popen[bytes], log: Path) -> int:
     give_up = time.monotonic() + _PATIENCE_S
     while time.monotonic() < give_up and process.poll() is None:
-        found = ip.link_lookup(ifname=INTERFACE)
+        found = ip.link_lookup(ifname=TAYGA_INTERFACE)
         if found:
             return int(found[0])
         time.sleep(0.02)

@@ -10,11 +10,10 @@ from contextlib import ExitStack, contextmanager
 from evenhand.base.errors import HostError
 from evenhand.dut import DutScript, DutSetup, Translator, describe_setup
 from evenhand.dut.linux import LINUX
-from evenhand.dut.nat import USUAL_NAT, NatPorts, NatWishes
+from evenhand.dut.nat import JOOL_MODULES, JOOL_PACKAGES, USUAL_NAT, NatPorts, NatWishes
 from evenhand.dut.readings_queues import quote
 from evenhand.dut.shell import Shell
 from evenhand.dut.ssh import open_ssh
-from evenhand.dut.translator import JOOL_MODULES, JOOL_PACKAGES
 from evenhand.lab import taps
 from evenhand.lab.build import LabNames, demolish
 from evenhand.lab.vm_access import HOST, INTERFACES, Access

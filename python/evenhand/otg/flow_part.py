@@ -13,13 +13,22 @@ from typing import Any
 
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
-from evenhand.otg.flow_marks import MARKS, FlowMarks
-from evenhand.otg.headers import PROTOCOLS, TRANSPORTS, read_header
+from evenhand.otg.headers import (
+    LARGEST_PORT,
+    MARKS,
+    PROTOCOLS,
+    TRANSPORTS,
+    FlowMarks,
+    Numbers,
+    as_pattern,
+    is_side_by_side,
+    numbers_of,
+    read_header,
+    read_sizes,
+)
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
-from evenhand.otg.patterns import LARGEST_PORT, Numbers, as_pattern, is_side_by_side, numbers_of
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
 from evenhand.otg.refusals import OtgError, other_keys
-from evenhand.otg.sizes import read_sizes
 from evenhand.otg.stations import Station, stations_named
 from evenhand.plan import SIDES, Direction, SideName, Transport, receiving_side, sending_side
 from evenhand.plan.field_pattern import LONGEST_LIST

@@ -12,8 +12,7 @@ from typing import Any
 
 from evenhand.base.errors import PlanError
 from evenhand.otg.flow_part import FlowPart, SentFlow
-from evenhand.otg.headers import UDP_PORTS
-from evenhand.otg.patterns import as_field, as_pattern, is_side_by_side
+from evenhand.otg.headers import UDP_PORTS, as_field, as_pattern, is_side_by_side
 from evenhand.otg.plan_of_flows import ReadFlow
 from evenhand.otg.refusals import OtgError
 from evenhand.plan import (

@@ -7,6 +7,7 @@ from evenhand.base.lazy_import import lazy_names
 from evenhand.plan.field_pattern import FieldPattern
 from evenhand.plan.flows import (
     Flow,
+    Transport,
     check_flow_directions,
     cycle_of,
     flows_in,
@@ -29,7 +30,6 @@ from evenhand.plan.imix import (
     parse_imix,
     whole_octets,
 )
-from evenhand.plan.line import line_of, unlike_line_rates
 from evenhand.plan.mix import describe_mix, make_mix, mix_lines, mix_request, mix_versions
 from evenhand.plan.model import (
     AddressPlan,
@@ -72,8 +72,10 @@ from evenhand.plan.stream import (
     in_tunnels,
     ip_versions,
     largest_frame,
+    line_of,
     on_one_line,
     theoretical_fps,
+    unlike_line_rates,
 )
 from evenhand.plan.topologies import TOPOLOGIES, find_topology, gateway_v4, gateway_v6, make_plan
 from evenhand.plan.topology import (
@@ -88,7 +90,6 @@ from evenhand.plan.topology import (
 )
 from evenhand.plan.traffic import PortMacs, Traffic, arrival_lines, describe_plan, show_ports
 from evenhand.plan.translation import MAX_CONNECTIONS, TUPLE_ORDERS, Nat, TupleOrder
-from evenhand.plan.transport import Transport
 from evenhand.plan.used_routes import routes_of, with_routes
 from evenhand.plan.validate import check_plan, plan_warnings
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 1: several flows at once: which frame of a direction belongs to which of them. A sequence that
-repeats, so that all shares are exact, and so that the receiver knows the flow of every frame that is lost."""
+repeats, so that all shares are exact, and so that the receiver knows the flow of every frame that is lost.
+
+A flow may have the header of TCP or ICMP in place of UDP's, without any state."""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, Literal
 
 from evenhand.base.errors import PlanError
 from evenhand.base.units import format_ratio
@@ -22,7 +24,57 @@ from evenhand.plan.imix import in_drawn_order
 from evenhand.plan.ranges import IpVersion
 from evenhand.plan.sides import BOTH_DIRECTIONS, SIDES, Direction, SideName
 from evenhand.plan.stream import SMALLEST_FRAME
-from evenhand.plan.transport import Transport
+
+UDP_OCTETS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """Ports are those of the flow, of ICMP its identifier and its sequence number; checksums are computed."""
+
+    protocol: Literal["tcp", "icmp"]
+    """icmp: ICMPv6 in IPv6."""
+    header: bytes
+    """20 octets of TCP, 8 of ICMP; 0 where each frame has its own values."""
+
+    @classmethod
+    def of_tcp(
+        cls, *, sequence: int = 0, acknowledgement: int = 0, flags: int = 0, window: int = 0
+    ) -> Transport:
+        """A header without options.
+
+        Args:
+            flags: The nine bits from NS to FIN.
+        """
+        fields = (
+            (0).to_bytes(4),
+            sequence.to_bytes(4),
+            acknowledgement.to_bytes(4),
+            (5 << 12 | flags).to_bytes(2),
+            window.to_bytes(2),
+            (0).to_bytes(4),
+        )
+        return cls(protocol="tcp", header=b"".join(fields))
+
+    @classmethod
+    def of_echo(cls, version: IpVersion, *, is_reply: bool = False) -> Transport:
+        """An echo request or reply."""
+        kind = (0 if is_reply else 8) if version == 4 else 128 + is_reply
+        return cls(protocol="icmp", header=bytes([kind, *bytes(7)]))
+
+    @property
+    def more_octets(self) -> int:
+        """How much longer it is than UDP's header."""
+        return len(self.header) - UDP_OCTETS
+
+    @property
+    def words(self) -> str:
+        return {"tcp": "TCP", "icmp": "ICMP"}[self.protocol]
+
+    def to_document(self) -> dict[str, Any]:
+        """As the engine reads it (contract/request.schema.json)."""
+        return {"protocol": self.protocol, "header": self.header.hex()}
+
 
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
 MOST_FLOWS = 64

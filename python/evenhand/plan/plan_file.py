@@ -163,7 +163,13 @@ def make_own_plan(
     try:
         file = PlanFile.model_validate(_hyphenated(document))
     except ValidationError as error:
-        raise refusal(error, PlanFile, where=where, place=_place_of, advice={}) from error
+        raise refusal(
+            error,
+            PlanFile,
+            where=where,
+            place=lambda loc: ".".join(part for part in loc if isinstance(part, str)),
+            advice={},
+        ) from error
     _check_name(chosen := file.name or name, where)
     links = (file.left.dut.network, file.right.dut.network)
     try:
@@ -248,7 +254,3 @@ def _hyphenated(document: Mapping[str, Any]) -> dict[str, Any]:
         return [inner(item) for item in value] if isinstance(value, list) else value
 
     return {key.replace("_", "-"): inner(value) for key, value in document.items()}
-
-
-def _place_of(loc: tuple[str | int, ...]) -> str:
-    return ".".join(part for part in loc if isinstance(part, str))

@@ -230,24 +230,6 @@ class PrefixSet:
         found, of_other = self.single(pair[0]), other.single(pair[1] - self.count)
         return next(found.texts()), next(of_other.texts())
 
-    def first_of(self, count: int) -> PrefixSet:
-        """The same, of which only so many are left, from the first on.
-
-        Raises:
-            PlanError: There are not so many.
-        """
-        if not 1 <= count <= self.count:
-            raise PlanError(
-                f"{count:,} routes: {self.name} has 1 to {self.count:,}",
-                code="plan.count-out-of-range",
-                where="routes",
-                next_step=f"Use 1 to {self.count:,}.",
-            )
-        if count == self.count:
-            return self
-        octets = WIDTH[self.version] // 8 + 1
-        return PrefixSet(version=self.version, name=self.name, records=self.records[: count * octets])
-
     def to_document(self) -> dict[str, Any]:
         """For results: what they were, without a million lines."""
         texts = self.texts()

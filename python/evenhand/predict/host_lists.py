@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from evenhand.base.lazy_import import lazy_import
 from evenhand.plan.prefixes import WIDTH, Addresses, unpacked
 from evenhand.plan.ranges import IpVersion
-from evenhand.predict.transform import Counts, key_window, walsh_hadamard
+from evenhand.predict.flow_fields import Counts, key_window, walsh_hadamard
 
 if TYPE_CHECKING:
     import numpy as np

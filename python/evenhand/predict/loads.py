@@ -33,10 +33,19 @@ from evenhand.plan import (
 )
 from evenhand.plan.host_list import HostList, Hosts
 from evenhand.plan.prefixes import WIDTH
-from evenhand.predict.flow_fields import ADDRESSES, PORTS, FlowPatterns, TogetherField
+from evenhand.predict.flow_fields import (
+    ADDRESSES,
+    PORTS,
+    WORD_BITS,
+    Counts,
+    FlowPatterns,
+    TogetherField,
+    contributions,
+    key_window,
+    walsh_hadamard,
+)
 from evenhand.predict.host_lists import ListField
 from evenhand.predict.model import DeviceModel
-from evenhand.predict.transform import WORD_BITS, Counts, contributions, key_window, walsh_hadamard
 
 if TYPE_CHECKING:
     import numpy as np

@@ -372,10 +372,6 @@ def _left_open(found: BurstFound) -> LeftOpen:
     return LeftOpen(low=0.0 if failed_s is None else failed_s * 1e6)
 
 
-def _expected_s(goal: BurstGoal, waits_s: float) -> float:
-    return _searches_s(goal, goal.burst_frames, waits_s)
-
-
 def _searches_s(goal: BurstGoal, sizes: Sequence[int], waits_s: float) -> float:
     """Time of the searches for these sizes of bursts."""
     if math.isinf(goal.rate_fps):
@@ -410,7 +406,7 @@ BURST = Procedure(
     section=Section.BURSTS,
     value_of=_value,
     left_open=_left_open,
-    expected_s=_expected_s,
+    expected_s=lambda goal, waits_s: _searches_s(goal, goal.burst_frames, waits_s),
     expected_parts=_expected_parts,
     describe=_describe,
     frame_sizes=FrameSizes.ONE,

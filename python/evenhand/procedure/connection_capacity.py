@@ -319,13 +319,6 @@ def _supposed(goal: CapacityGoal) -> str:
     )
 
 
-def _describe(goal: CapacityGoal, load: str | None) -> str:
-    return (
-        f"capacity from {format_count(goal.start)} connections, to {format_ratio(goal.precision)}; rates from"
-        f" {describe_maximum(goal.max_fps)}"
-    )
-
-
 CAPACITY = Procedure(
     name="capacity",
     verb="capacity",
@@ -349,7 +342,10 @@ CAPACITY = Procedure(
     longest_s=lambda goal, waits_s: expected_capacity(goal, waits_s).most_s,
     expected_parts=_expected_parts,
     supposed=_supposed,
-    describe=_describe,
+    describe=lambda goal, load: (
+        f"capacity from {format_count(goal.start)} connections, to {format_ratio(goal.precision)}; rates from"
+        f" {describe_maximum(goal.max_fps)}"
+    ),
     frame_sizes=FrameSizes.ONE,
     load="max_fps",
     own_idle_s=CapacityGoal.longest_idle_s,

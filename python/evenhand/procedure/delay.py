@@ -298,10 +298,6 @@ class LatencyOptions(DelayOptions):
     ] = None
 
 
-def _goal(options: LatencyOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
-    return delay_goal(TESTS[options.profile], options, retries, known)
-
-
 LATENCY = delay_procedure(
     name="latency",
     verb="latency",
@@ -311,7 +307,7 @@ LATENCY = delay_procedure(
     Latency lasts from building a frame to receiving it, and includes what the tester itself adds.""",
     example="evenhand latency lab.toml --after throughput.evenhand --run latency.evenhand",
     options=LatencyOptions,
-    make_goal=_goal,
+    make_goal=lambda options, retries, known: delay_goal(TESTS[options.profile], options, retries, known),
     figure=Figure(name="typical latency", unit="us", is_higher_better=False),
     value_of=median_us("typical", "latency"),  # of RFC 8219, and of RFC 2544
 )
@@ -331,14 +327,6 @@ class PdvOptions(DelayOptions):
     ] = False
 
 
-def _goal_of_pdv(options: DelayOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
-    return delay_goal(DelayTest.PDV, options, retries, known)
-
-
-def _goal_of_ipdv(options: DelayOptions, retries: Retries, known: KnownThroughput | None) -> DelayGoal:
-    return delay_goal(DelayTest.PDV, options, retries, known, has_variation=True)
-
-
 PDV = delay_procedure(
     name="pdv",
     verb="pdv",
@@ -346,7 +334,7 @@ PDV = delay_procedure(
     " twenty repetitions.",
     example="evenhand pdv lab.toml --after throughput.evenhand --ipdv",
     options=PdvOptions,
-    make_goal=_goal_of_pdv,
+    make_goal=lambda options, retries, known: delay_goal(DelayTest.PDV, options, retries, known),
     figure=Figure(name="PDV", unit="us", is_higher_better=False),
     value_of=median_us("pdv"),
 )
@@ -356,7 +344,9 @@ IPDV = replace(
     verb=None,
     help="Measure the delay variation between consecutive frames (RFC 8219 section 7.3.2).",
     options=DelayOptions,
-    make_goal=_goal_of_ipdv,
+    make_goal=lambda options, retries, known: delay_goal(
+        DelayTest.PDV, options, retries, known, has_variation=True
+    ),
     figure=Figure(name="largest IPDV", unit="us", is_higher_better=False),
     value_of=median_us("ipdv_max"),
 )

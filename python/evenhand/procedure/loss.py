@@ -304,10 +304,6 @@ class LossOptions:
     )
 
 
-def _value(found: LossFound) -> float | None:
-    return found.points[0].loss_ratio if found.points else None
-
-
 def _expected_s(goal: LossGoal, waits_s: float) -> float:
     """A series is taken to end half-way down."""
     return (len(goal.shares) / 2 + 1) * (goal.duration_s + waits_s)
@@ -342,7 +338,7 @@ LOSS = Procedure(
     spread_of=spread_of,
     figure=Figure(name="frame loss ratio at the highest load", unit="ratio", is_higher_better=False),
     section=Section.LOSS,
-    value_of=_value,
+    value_of=lambda found: found.points[0].loss_ratio if found.points else None,
     expected_s=_expected_s,
     expected_parts=_expected_parts,
     describe=_describe,

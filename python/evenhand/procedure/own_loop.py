@@ -55,7 +55,14 @@ class OwnLoop:
             unknown=self.unknown,
             duration_s=None if trial is None else trial.intended_duration_s,
             directions={
-                name: _figures(delays)
+                name: OwnLoopDelays(
+                    frames=delays.offered_frames,
+                    lost_frames=delays.lost_frames,
+                    min_ns=delays.min_ns,
+                    median_ns=finite(delays.p50_ns),
+                    percentile_99_9_ns=finite(delays.p999_ns),
+                    pdv_ns=finite(delays.pdv_ns),
+                )
                 for name in (() if trial is None else trial.directions)
                 if (delays := self.delays(name))
             },
@@ -158,15 +165,4 @@ def _judge(trial: TrialResult) -> OwnLoop:
     reasons = "; ".join(reason.text for reason in trial.reasons)
     return OwnLoop(
         unknown=(f"the tester did not keep this load with its ports connected to each other: {reasons}")
-    )
-
-
-def _figures(delays: Delays) -> OwnLoopDelays:
-    return OwnLoopDelays(
-        frames=delays.offered_frames,
-        lost_frames=delays.lost_frames,
-        min_ns=delays.min_ns,
-        median_ns=finite(delays.p50_ns),
-        percentile_99_9_ns=finite(delays.p999_ns),
-        pdv_ns=finite(delays.pdv_ns),
     )

@@ -271,14 +271,6 @@ def _goal(options: RecoveryOptions, retries: Retries, known: KnownThroughput | N
     return RecoveryGoal(**given, **retries)
 
 
-def _value(found: RecoveryFound) -> float | None:
-    return worst(figures.average_s for figures in found.figures.values())
-
-
-def _expected_s(goal: RecoveryGoal, waits_s: float) -> float:
-    return goal.repetitions * (goal.duration_s + goal.observe_s + waits_s)
-
-
 def _expected_parts(goal: RecoveryGoal) -> Iterable[str]:
     overloads = f"{count_of(goal.repetitions, 'overload')} of {format_duration(goal.duration_s)}"
     yield f"{overloads}, each followed by half the load for {format_duration(goal.observe_s)}"
@@ -304,8 +296,8 @@ RECOVERY = Procedure(
     rates=DirectionChoice.RATIO,
     figure=Figure(name="recovery time", unit="s", is_higher_better=False),
     section=Section.RECOVERY,
-    value_of=_value,
-    expected_s=_expected_s,
+    value_of=lambda found: worst(figures.average_s for figures in found.figures.values()),
+    expected_s=lambda goal, waits_s: goal.repetitions * (goal.duration_s + goal.observe_s + waits_s),
     expected_parts=_expected_parts,
     describe=_describe,
     frame_sizes=FrameSizes.ONE,

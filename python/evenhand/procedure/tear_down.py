@@ -232,10 +232,6 @@ def _goal(options: TearDownOptions, retries: Retries, known: KnownThroughput | N
     return TearDownGoal(**values_of(options), **retries)
 
 
-def _expected_s(goal: TearDownGoal, waits_s: float) -> float:
-    return goal.repetitions * (goal.connections / goal.rate_fps + waits_s)
-
-
 def _expected_parts(goal: TearDownGoal) -> Iterable[str]:
     opened = f"{format_count(goal.connections)} connections at {format_rate(goal.rate_fps)}"
     yield f"{goal.repetitions} times {opened}"
@@ -265,7 +261,7 @@ TEAR_DOWN = Procedure(
     rates=DirectionChoice.NONE,
     figure=Figure(name="connection tear-down rate", unit="connections/s", is_higher_better=True),
     value_of=lambda found: found.per_second,
-    expected_s=_expected_s,
+    expected_s=lambda goal, waits_s: goal.repetitions * (goal.connections / goal.rate_fps + waits_s),
     expected_parts=_expected_parts,
     describe=_describe,
     frame_sizes=FrameSizes.ONE,

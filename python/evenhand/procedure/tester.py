@@ -23,7 +23,6 @@ from evenhand.plan import (
     FrameSize,
     HostMacs,
     PortMacs,
-    SideName,
     check_flow_directions,
     largest_frame,
 )
@@ -378,7 +377,10 @@ def open_tester(
             sendable_fps=highest_load_fps(streams, rates_bps, rates, may_overload=True),
             rates=rates,
             host_macs=host_macs,
-            macs=_macs_of(opened, resolved),
+            macs={
+                side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac"))
+                for side in SIDES
+            },
             dut=setup.stated_facts(inside),
             vlans={side: port.vlan for side, port in setup.testbed.ports.items()},
             tunnels=setup.testbed.tunnels,
@@ -406,13 +408,6 @@ def _gone(name: str, why: str) -> DutGoneError:
         where=name,
         next_step="Look at the DUT: whether it still runs, and its links are up. Then measure again.",
     )
-
-
-def _macs_of(opened: dict[str, Any], resolved: dict[str, Any]) -> dict[SideName, PortMacs]:
-    return {
-        side: PortMacs(tester=opened[side]["mac"], dut=resolved.get(side, {}).get("dut_mac"))
-        for side in SIDES
-    }
 
 
 def _look_inside(

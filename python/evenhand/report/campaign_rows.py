@@ -16,7 +16,7 @@ from evenhand.analysis.inside import SeenTrial, seen_trial
 from evenhand.procedure import Statistics
 from evenhand.procedure.registry import PROCEDURES
 from evenhand.report.export_column import ExportColumn, RowPlace, Value
-from evenhand.report.flow_rows import FLOW_COLUMNS, flow_places
+from evenhand.report.flows import FLOW_COLUMNS, flow_places
 from evenhand.results.delay import DelayFound
 from evenhand.run import CampaignRecord, PointRecord, Repetition, StoredSearch, StoredTrial
 from evenhand.run.figures import losses_of, time_left_out_at, time_left_out_of

@@ -175,11 +175,6 @@ def _running_document(running: RunningTrial) -> dict[str, Any]:
     }
 
 
-def _has_ended(status: CampaignStatus) -> bool:
-    """Whether nothing is left of it but what may be repeated. One that was interrupted is resumed first."""
-    return status.worker is None and status.finished_at is not None
-
-
 def _why(point: PointStatus, *, with_bounds: bool) -> list[str]:
     """Why it has no number, or fewer values than repetitions that have ended: a column of values alone shows
     neither. It also says what else its numbers do not show.
@@ -236,7 +231,9 @@ def _again(status: CampaignStatus) -> list[str]:
         undecided=sum(point.undecided for point in status.points),
         ended_early=sum(point.ended_early for point in status.points),
     )
-    return [f"{advice}."] if advice is not None and _has_ended(status) and not status.is_merged else []
+    # Nothing is left of it but what may be repeated. One that was interrupted is resumed first.
+    has_ended = status.worker is None and status.finished_at is not None
+    return [f"{advice}."] if advice is not None and has_ended and not status.is_merged else []
 
 
 def _going_on(status: CampaignStatus, left: TimeSpan) -> str:

@@ -223,7 +223,7 @@ def size_pictures(record: CampaignRecord) -> Iterator[Picture]:
                             is_at_least=f.is_at_least,
                             lower_bounds=f.lower_bounds,
                         )
-                        for f in _by_size(found)
+                        for f in sorted(found, key=lambda record: int(record.point.frame_size))
                         if f.values or f.state is PointState.NO_NUMBER
                     ),
                 )
@@ -235,7 +235,3 @@ def size_pictures(record: CampaignRecord) -> Iterator[Picture]:
                 drawn,
                 sorted(limits.items()),
             )
-
-
-def _by_size(found: Iterable[PointRecord]) -> list[PointRecord]:
-    return sorted(found, key=lambda record: int(record.point.frame_size))

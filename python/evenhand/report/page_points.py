@@ -14,7 +14,7 @@ from markupsafe import Markup
 from evenhand.analysis import values_by_testbed
 from evenhand.base.table import Cell, Row, Table, in_one_unit, make_table, measured
 from evenhand.base.units import LOSS, OneUnit, format_count, format_duration, one_unit
-from evenhand.report.page_flows import shown_flows
+from evenhand.report.flows import shown_flows
 from evenhand.report.page_inside import queue_facts
 from evenhand.report.page_strips import ShownStrips, shown_strips
 from evenhand.report.page_words import (

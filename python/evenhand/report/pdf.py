@@ -68,12 +68,8 @@ def print_pdf(page: str, *, where: str) -> bytes:
 
 def _printers() -> list[str]:
     """What is there, in the order in which it is asked."""
-    chromium = _chromium()
+    chromium = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
     return [*([chromium] if chromium else []), *([WEASYPRINT] if shutil.which(WEASYPRINT) else [])]
-
-
-def _chromium() -> str | None:
-    return next((found for name in CHROMIUM if (found := shutil.which(name))), None)
 
 
 def _without_variables(page: str) -> str:

@@ -79,8 +79,10 @@ def judge_proof(streams: Iterable[StreamProof]) -> ProofJudgement:
         figures=len(figures),
         suspicious=tuple(sorted((f for f in figures if f.extreme_p < bound), key=lambda f: f.extreme_p)),
         most_extreme=min(figures, key=lambda f: f.extreme_p, default=None),
+        # Without a correlation every draw fell into one row or one column: nothing to compare, and the field
+        # itself is suspicious.
         unproven=sum(one.chi_square is None for one in fields)
-        + sum(pair.chi_square is None and not _is_lopsided(pair) for pair in pairs),
+        + sum(pair.chi_square is None and pair.correlation is not None for pair in pairs),
         frames_wanted=max((one.frames_wanted for one in fields), default=0),
     )
 
@@ -201,11 +203,6 @@ def format_p(p: float) -> str:
         return f"{p:.1e}"
     nines = 12 if p == 1 else math.floor(-math.log10(1 - p))
     return f"> 0.{'9' * min(nines, 12)}" if nines >= 4 else f"{p:.3f}"
-
-
-def _is_lopsided(pair: PairProof) -> bool:
-    """Every draw fell into one row or one column: nothing to compare, and the field itself is suspicious."""
-    return pair.correlation is None
 
 
 def _why_unproven(one: FieldProof) -> str:

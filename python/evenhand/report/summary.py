@@ -116,7 +116,7 @@ def _row(found: PointRecord) -> tuple[str | Cell, ...]:
         show_version(point),
         point.hash_type or NOT_STATED,
         _size(found),
-        _hosts(found),
+        str(found.point.addresses),
         median,
         measured(found.median_upper, unit),
         low,
@@ -130,11 +130,6 @@ def _size(found: PointRecord) -> str:
     """Octets; a sequence of sizes in words."""
     size = found.point.frame_size
     return str(size) if isinstance(size, int) else show_size(found.point)
-
-
-def _hosts(found: PointRecord) -> str:
-    """`16 x 16`: addresses of both sides, over all networks."""
-    return str(found.point.addresses)
 
 
 def to_summary_csv(record: CampaignRecord) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from evenhand.base.table import Cell, Table, measured
 from evenhand.base.units import LOSS, SHARE, WHOLE_FPS, OneUnit, format_count, format_ratio, one_unit
 from evenhand.plan import mix_lines
-from evenhand.procedure import FrameLoss, LossTable, Profile, Row, Statistics, Throughput, ThroughputTable
+from evenhand.procedure import FrameLoss, LossTable, Row, Statistics, Throughput, ThroughputTable
 from evenhand.procedure.descriptor import Procedure
 from evenhand.procedure.loss import loss_statistics
 from evenhand.procedure.throughput import throughput_statistics
@@ -112,7 +112,15 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
         f"{first.protocol}, {first.address_words} ({first.plan.label}), {' and '.join(first.directions)}.",
         *(f"{profile.octets}: theoretical limit {describe_limit(profile)}." for profile in profiles),
         *(f"{head} {row.stopped_early}." for head, row in named if row.stopped_early),
-        *([] if isinstance(table, LossTable) else _one_pair_lines(profiles)),
+        *(
+            []
+            if isinstance(table, LossTable)
+            else [
+                f"{profile.octets}: before it, {one_pair_words(profile.one_pair)}."
+                for profile in profiles
+                if profile.one_pair is not None
+            ]
+        ),
         *([OF_INTERVAL] if max(len(row.repetitions) for row in table.rows) > 1 else []),
     ]
     if isinstance(table, ThroughputTable) and goal.loss_ratio:
@@ -153,14 +161,6 @@ def table_lines(table: ThroughputTable | LossTable) -> list[str]:
 
 def _goal_of(found: Throughput | FrameLoss) -> Any:
     return found.search.goal if isinstance(found, Throughput) else found.goal
-
-
-def _one_pair_lines(profiles: Iterable[Profile]) -> list[str]:
-    return [
-        f"{profile.octets}: before it, {one_pair_words(profile.one_pair)}."
-        for profile in profiles
-        if profile.one_pair is not None
-    ]
 
 
 def _percentiles_lines(entries: Sequence[RepeatedEntry]) -> list[str]:

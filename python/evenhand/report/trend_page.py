@@ -6,12 +6,12 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from evenhand.analysis.trend_model import PointTrend, Trend
+from evenhand.analysis.trend_model import Trend
 from evenhand.base.new_file import replace_own
 from evenhand.base.table import Cell, Table, make_table
 from evenhand.base.visible import visible
 from evenhand.report.figures_trend import trend_picture
-from evenhand.report.page import MARK, ShownFigure, render, show_picture
+from evenhand.report.page import MARK, render, show_picture
 from evenhand.report.trend import (
     SINGLE,
     changes_table,
@@ -54,7 +54,7 @@ def render_trend(trend: Trend) -> str:
         unlike=[visible(line) for line in trend.unlike],
         judged_unlike=judged_unlike_lines(trend),
         figures=[
-            _figure(trend, point, place, title)
+            show_picture(trend_picture(trend, point, name=_name(place), title=title))
             for place, (point, title) in enumerate(zip(trend.points, titles, strict=True))
             if point.measured
         ],
@@ -62,10 +62,6 @@ def render_trend(trend: Trend) -> str:
         runs=_runs_table(trend),
         method=method_lines(trend),
     )
-
-
-def _figure(trend: Trend, point: PointTrend, place: int, title: str) -> ShownFigure:
-    return show_picture(trend_picture(trend, point, name=_name(place), title=title))
 
 
 def _name(place: int) -> str:

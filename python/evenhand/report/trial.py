@@ -388,7 +388,8 @@ def _row(
         ),
         *([] if is_exact else [measured(result.offered_fps, WHOLE_FPS)]),
         _sending(result),
-        *([_left_out(result)] if has_left_out else []),
+        # The share of a valid trial that was not judged, since it was judged by its clean time.
+        *([measured(result.left_out_share if result.is_valid else None, LEFT_OUT)] if has_left_out else []),
         Cell(verdict, verdict),
         measured(
             result.loss_ratio if result.is_valid else None,
@@ -409,11 +410,6 @@ def _sending(result: TrialResult) -> Cell:
     elif result.stopped_early_s is not None:
         bound = f"{float(f'{result.sent_s:.2g}'):g} of "
     return measured(result.intended_duration_s, "s", bound=bound, after=after)
-
-
-def _left_out(result: TrialResult) -> Cell:
-    """The share of a valid trial that was not judged, since it was judged by its clean time."""
-    return measured(result.left_out_share if result.is_valid else None, LEFT_OUT)
 
 
 def _p99(result: TrialResult) -> Cell:

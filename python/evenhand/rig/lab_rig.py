@@ -15,7 +15,7 @@ from evenhand.base.lazy_import import lazy_import
 from evenhand.base.locks import Resource
 from evenhand.dut.connections import Emptied
 from evenhand.dut.facts import with_facts
-from evenhand.dut.translator import MOST_POOL_ADDRESSES
+from evenhand.dut.nat import MOST_POOL_ADDRESSES
 from evenhand.lab import Lab, LinuxLab, VmLab, lab_names, lab_status, require_root
 from evenhand.lab.borrow import KINDS, kind_of
 from evenhand.lab.labs import lab_class

@@ -431,7 +431,17 @@ def _trials(tables: RunTables) -> Iterator[tuple[int, StoredTrial]]:
     if not tables.is_large:
         for row in tables.rows("trials"):
             document = as_mapping(row["document"], "trials.document")
-            yield row["search_id"], _trial(row, TrialResult.from_contract(document))
+            yield (
+                row["search_id"],
+                StoredTrial(
+                    number=row["number"],
+                    purpose=row["purpose"],
+                    attempt=row["attempt"],
+                    is_full_length=bool(row["is_full_length"]),
+                    result=TrialResult.from_contract(document),
+                    row=row["id"],
+                ),
+            )
         return
     documents = tables.keep_documents()
     names, rows = tables.tuples("trials", *_KNOWN_OF_TRIALS)
@@ -452,14 +462,3 @@ def _trials(tables: RunTables) -> Iterator[tuple[int, StoredTrial]]:
                 row=row_id,
             ),
         )
-
-
-def _trial(row: StoredRow, result: TrialResult) -> StoredTrial:
-    return StoredTrial(
-        number=row["number"],
-        purpose=row["purpose"],
-        attempt=row["attempt"],
-        is_full_length=bool(row["is_full_length"]),
-        result=result,
-        row=row["id"],
-    )

@@ -4,11 +4,19 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evenhand.search.attempts import InvalidAttempts
     from evenhand.search.bisection import LengthBracket, find_largest
     from evenhand.search.bracket import whole_load
     from evenhand.search.ceiling import LOSSES_THAT_END_THE_WAY_UP, TesterCeiling, find_tester_ceiling
-    from evenhand.search.choice import Goal, SearchResult, Tst009Goal, expected_search_s, run_search
+    from evenhand.search.choice import (
+        DUT_GONE,
+        Goal,
+        Role,
+        SearchHead,
+        SearchResult,
+        Tst009Goal,
+        expected_search_s,
+        run_search,
+    )
     from evenhand.search.classification import (
         Bounds,
         LoadClass,
@@ -18,8 +26,6 @@ if TYPE_CHECKING:
         relevant_bounds,
     )
     from evenhand.search.estimate import LIKELY_SHARE, LikelyDevice, TrialTime
-    from evenhand.search.head import DUT_GONE, Role, SearchHead
-    from evenhand.search.losses import DirectionLoss, sum_of_losses
     from evenhand.search.mlr import find_goals
     from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
     from evenhand.search.model import (
@@ -35,7 +41,13 @@ if TYPE_CHECKING:
         TrialStarted,
         is_outcome_at_least,
     )
-    from evenhand.search.search_trial import Purpose, SearchTrial
+    from evenhand.search.search_trial import (
+        DirectionLoss,
+        InvalidAttempts,
+        Purpose,
+        SearchTrial,
+        sum_of_losses,
+    )
     from evenhand.search.throughput import find_throughput
 else:
     from evenhand.base.lazy_import import lazy_names
@@ -44,11 +56,19 @@ else:
     __getattr__ = lazy_names(
         __name__,
         {
-            "attempts": ("InvalidAttempts",),
             "bisection": ("LengthBracket", "find_largest"),
             "bracket": ("whole_load",),
             "ceiling": ("LOSSES_THAT_END_THE_WAY_UP", "TesterCeiling", "find_tester_ceiling"),
-            "choice": ("Goal", "SearchResult", "Tst009Goal", "expected_search_s", "run_search"),
+            "choice": (
+                "DUT_GONE",
+                "Goal",
+                "Role",
+                "SearchHead",
+                "SearchResult",
+                "Tst009Goal",
+                "expected_search_s",
+                "run_search",
+            ),
             "classification": (
                 "Bounds",
                 "LoadClass",
@@ -58,8 +78,6 @@ else:
                 "relevant_bounds",
             ),
             "estimate": ("LIKELY_SHARE", "LikelyDevice", "TrialTime"),
-            "head": ("DUT_GONE", "Role", "SearchHead"),
-            "losses": ("DirectionLoss", "sum_of_losses"),
             "mlr": ("find_goals",),
             "mlr_model": ("GoalResult", "MlrGoal", "MlrGoals", "MlrResult"),
             "model": (
@@ -75,7 +93,7 @@ else:
                 "TrialStarted",
                 "is_outcome_at_least",
             ),
-            "search_trial": ("Purpose", "SearchTrial"),
+            "search_trial": ("DirectionLoss", "InvalidAttempts", "Purpose", "SearchTrial", "sum_of_losses"),
             "throughput": ("find_throughput",),
         },
     )

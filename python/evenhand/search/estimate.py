@@ -12,12 +12,11 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from evenhand.base.time_span import TimeSpan
-from evenhand.search.attempts import sent_longer
 from evenhand.search.bracket import LoadBracket
 from evenhand.search.classification import LoadClass, Observation, classify
 from evenhand.search.mlr_model import MlrGoal
 from evenhand.search.model import ThroughputGoal
-from evenhand.search.search_trial import SearchTrial
+from evenhand.search.search_trial import SearchTrial, sent_longer
 from evenhand.trial import DirectionResult, Measurer, TrialResult, Verdict
 
 if TYPE_CHECKING:

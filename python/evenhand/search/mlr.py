@@ -14,10 +14,9 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenhand.base.lazy_import import lazy_import
-from evenhand.search.attempts import InvalidAttempts, sent_longer
 from evenhand.search.bracket import STEP_DOWN, WIDEST_UNCLEAN
 from evenhand.search.classification import (
     Bounds,
@@ -29,7 +28,7 @@ from evenhand.search.classification import (
 from evenhand.search.estimate import PRECEDING_TARGETS, Remaining, estimate
 from evenhand.search.mlr_model import GoalResult, MlrGoal, MlrGoals, MlrResult
 from evenhand.search.model import Outcome, ProgressCallback, TrialFinished, TrialStarted, outcome_at_maximum
-from evenhand.search.search_trial import Purpose, SearchTrial
+from evenhand.search.search_trial import InvalidAttempts, Purpose, SearchTrial, sent_longer
 from evenhand.trial import Measurer, TrialResult
 
 if TYPE_CHECKING:
@@ -93,7 +92,19 @@ class _MlrSearch:
         # No warm-up trial, and no end by the clock: a search ends by its trials alone, however long they
         # take.
         config = MLRsearch.Config(
-            goals=[_package_goal(goal) for goal in self.goals.goals],
+            goals=[
+                MLRsearch.SearchGoal(
+                    loss_ratio=goal.loss_ratio,
+                    exceed_ratio=goal.exceed_ratio,
+                    relative_width=goal.width,
+                    initial_trial_duration=goal.initial_duration_s,
+                    final_trial_duration=goal.final_duration_s,
+                    duration_sum=goal.duration_sum_s,
+                    preceding_targets=PRECEDING_TARGETS,
+                    fail_fast=False,
+                )
+                for goal in self.goals.goals
+            ],
             min_load=self.goals.lowest_fps,
             max_load=self.goals.max_fps,
             search_duration_max=math.inf,
@@ -286,19 +297,6 @@ class _MlrSearch:
 def _offered(result: TrialResult) -> int:
     """Frames of all directions; a valid trial offered what was intended."""
     return max(1, sum(direction.offered_frames for direction in result.directions.values()))
-
-
-def _package_goal(goal: MlrGoal) -> Any:
-    return MLRsearch.SearchGoal(
-        loss_ratio=goal.loss_ratio,
-        exceed_ratio=goal.exceed_ratio,
-        relative_width=goal.width,
-        initial_trial_duration=goal.initial_duration_s,
-        final_trial_duration=goal.final_duration_s,
-        duration_sum=goal.duration_sum_s,
-        preceding_targets=PRECEDING_TARGETS,
-        fail_fast=False,
-    )
 
 
 def _say_nothing(_: str) -> None:

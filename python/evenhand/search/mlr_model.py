@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_count, format_duration, format_ratio
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.search.attempts import Uncharged, uncharged_attempts
-from evenhand.search.losses import DirectionLoss, losses_document, losses_in
 from evenhand.search.model import (
     DEFAULT_INVALID_RETRIES,
     DEFAULT_PATIENCE,
@@ -23,7 +21,14 @@ from evenhand.search.model import (
     found_to,
     is_outcome_at_least,
 )
-from evenhand.search.search_trial import SearchTrial
+from evenhand.search.search_trial import (
+    DirectionLoss,
+    SearchTrial,
+    Uncharged,
+    losses_document,
+    losses_in,
+    uncharged_attempts,
+)
 from evenhand.trial import Deviation, TrialResult, Verdict
 
 DEFAULT_EXCEED_RATIO = 0.5

@@ -11,9 +11,15 @@ from typing import Any, ClassVar
 from evenhand.base.errors import RequestError
 from evenhand.base.units import format_duration, format_rate
 from evenhand.base.validation.typed_fields import check_types
-from evenhand.search.attempts import Uncharged, uncharged_attempts
-from evenhand.search.losses import DirectionLoss, losses_document, losses_in
-from evenhand.search.search_trial import Purpose, SearchTrial
+from evenhand.search.search_trial import (
+    DirectionLoss,
+    Purpose,
+    SearchTrial,
+    Uncharged,
+    losses_document,
+    losses_in,
+    uncharged_attempts,
+)
 from evenhand.trial import TrialResult, Verdict
 
 FULL_LENGTH_S = 60.0

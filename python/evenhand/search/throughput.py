@@ -10,7 +10,6 @@ from math import sqrt
 from typing import Any
 
 from evenhand.base.time_span import TimeSpan
-from evenhand.search.attempts import InvalidAttempts
 from evenhand.search.bound import is_bound_in_doubt
 from evenhand.search.bracket import LoadBracket
 from evenhand.search.estimate import TrialTime, estimate_left
@@ -25,7 +24,7 @@ from evenhand.search.model import (
     TrialStarted,
     outcome_at_maximum,
 )
-from evenhand.search.search_trial import Purpose, SearchTrial
+from evenhand.search.search_trial import InvalidAttempts, Purpose, SearchTrial
 from evenhand.trial import EarlyStopper, Measurer, TrialResult, Verdict
 
 

@@ -314,7 +314,7 @@ def check_device(text: str, network: HostNetwork, *, where: str, pci_devices: Pa
             )
         _refuse(f"PCI device {device.name}", network.why_not_device(folder), where)
     for _, interface in device.values(Kind.INTERFACE, Kind.NEW_INTERFACE):
-        _refuse_default_route(interface, network, where)
+        _refuse(f"interface {interface}", network.default_route_of.get(interface), where)
     for _, interface in device.values(Kind.INTERFACE):
         if interface not in network.names:
             raise HostError(
@@ -380,10 +380,6 @@ def _is_socket(path: str) -> bool:
         return stat.S_ISSOCK(os.stat(path).st_mode)
     except OSError:
         return False
-
-
-def _refuse_default_route(interface: str, network: HostNetwork, where: str) -> None:
-    _refuse(f"interface {interface}", network.default_route_of.get(interface), where)
 
 
 def _refuse(what: str, why: str | None, where: str) -> None:

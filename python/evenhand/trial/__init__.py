@@ -17,12 +17,20 @@ if TYPE_CHECKING:
         show_share,
     )
     from evenhand.trial.clean_time import LAPSES, CleanCounts, CleanTime, LeftOut, read_left_out
-    from evenhand.trial.direction import ClassCount, Delays, DirectionResult, LostFrame, SeenFlow, Variation
+    from evenhand.trial.direction import (
+        ClassCount,
+        Delays,
+        DirectionResult,
+        FlowLatency,
+        FlowResult,
+        LostFrame,
+        SeenFlow,
+        Variation,
+    )
     from evenhand.trial.direction_rates import DirectionRates, highest_load_fps, read_direction_rates
     from evenhand.trial.engine_group import DEFAULT_START_DIFFERENCE_US, EngineGroup
     from evenhand.trial.engine_process import find_engine
     from evenhand.trial.engine_session import EngineSession, TesterSession
-    from evenhand.trial.flow_result import FlowLatency, FlowResult
     from evenhand.trial.group_parts import ComparedClock, EngineMember
     from evenhand.trial.learning import (
         DEFAULT_RATE_FPS,
@@ -34,7 +42,7 @@ if TYPE_CHECKING:
         learn,
         name_first,
     )
-    from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer
+    from evenhand.trial.load import Burst, Connections, Load, LoadChange, LoadMeasurer, Replay, was_offered
     from evenhand.trial.measurer import (
         CEILING_WAITS,
         CLEAN_AT_MOST,
@@ -51,7 +59,6 @@ if TYPE_CHECKING:
         Waits,
     )
     from evenhand.trial.proof import MAX_PROOF_FRAMES, Generator, StreamProof
-    from evenhand.trial.replay import Replay, was_offered
     from evenhand.trial.result import (
         CONTRACT,
         ClockOffset,
@@ -86,8 +93,16 @@ else:
                 "show_share",
             ),
             "clean_time": ("LAPSES", "CleanCounts", "CleanTime", "LeftOut", "read_left_out"),
-            "direction": ("ClassCount", "Delays", "DirectionResult", "LostFrame", "SeenFlow", "Variation"),
-            "flow_result": ("FlowResult", "FlowLatency"),
+            "direction": (
+                "ClassCount",
+                "Delays",
+                "DirectionResult",
+                "FlowLatency",
+                "FlowResult",
+                "LostFrame",
+                "SeenFlow",
+                "Variation",
+            ),
             "direction_rates": ("DirectionRates", "highest_load_fps", "read_direction_rates"),
             "engine_group": ("DEFAULT_START_DIFFERENCE_US", "EngineGroup"),
             "engine_process": ("find_engine",),
@@ -103,7 +118,7 @@ else:
                 "learn",
                 "name_first",
             ),
-            "load": ("Burst", "Connections", "Load", "LoadChange", "LoadMeasurer"),
+            "load": ("Burst", "Connections", "Load", "LoadChange", "LoadMeasurer", "Replay", "was_offered"),
             "measurer": (
                 "CEILING_WAITS",
                 "CLEAN_AT_MOST",
@@ -120,7 +135,6 @@ else:
                 "Waits",
             ),
             "proof": ("MAX_PROOF_FRAMES", "Generator", "StreamProof"),
-            "replay": ("Replay", "was_offered"),
             "result": (
                 "CONTRACT",
                 "ClockOffset",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Station 7: the lines of an engine, read in a thread of their own, with limits: what an engine writes may
-fill neither this machine's memory nor an hour."""
+fill neither this machine's memory nor an hour. Some answer what was asked beside the request that runs: a
+stop, its links."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import IO, Any
 from evenhand.base.errors import EngineError, EvenhandError, HostError
 from evenhand.base.programs import ENGINE, find_program
 from evenhand.base.validation.hostile_json import read_json
+from evenhand.trial.reply_check import check_response
 
 MOST_LINE_OCTETS = 64 << 20
 """Octets of one line. The longest that an engine has to write is a trial's result with as many tags as can be
@@ -250,3 +253,45 @@ def find_engine(
         HostError: There is none, or the one that was named cannot be run.
     """
     return find_program(replace(ENGINE, checkout=checkout_engine), option, environment=environment)
+
+
+Document = dict[str, Any]
+
+
+class AskedBeside:
+    """Replies that somebody else waits for than whoever reads them, by the ids of their requests. For any
+    thread."""
+
+    def __init__(self, error_of: Callable[[Any], EvenhandError]) -> None:
+        """
+        Args:
+            error_of: The error for a fault of the engine's.
+        """
+        self._error_of = error_of
+        self._answers: dict[int, tuple[str, Future[Document]]] = {}
+
+    def expect(self, request_id: int, name: str, answer: Future[Document]) -> None:
+        """The answer gets the reply to this request."""
+        self._answers[request_id] = (name, answer)
+
+    def take(self, reply: Document) -> bool:
+        """Hand over a reply, or the error that it is; False if nobody asked for it beside another request."""
+        identity = reply.get("id")
+        asked = self._answers.pop(identity, None) if type(identity) is int else None
+        if asked is None:
+            return False
+        name, answer = asked
+        try:
+            if "fault" in reply:
+                raise self._error_of(reply["fault"])
+            if reply.get("response") != name:
+                raise violated(f"the engine answered {reply.get('response')!r:.80}", name)
+            try:
+                check_response(name, reply)
+            except (KeyError, TypeError, ValueError) as error:
+                raise violated(f"the engine's answer violates the contract: {error}", name) from error
+        except EvenhandError as error:
+            answer.set_exception(error)
+        else:
+            answer.set_result(reply)
+        return True

@@ -23,11 +23,11 @@ from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestE
 from evenhand.base.programs import how_to_get_programs
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES, SideName
-from evenhand.trial.beside import AskedBeside
 from evenhand.trial.contract_values import numbers_of
 from evenhand.trial.engine_process import (
     LONGEST_WORDS,
     MOST_LINE_OCTETS,
+    AskedBeside,
     EngineLines,
     ended_error,
     is_halted,

@@ -14,8 +14,7 @@ from evenhand.trial.capture import KEPT_FRAMES, CaptureFile
 from evenhand.trial.contract_values import check_document_size
 from evenhand.trial.direction_rates import DirectionRates
 from evenhand.trial.engine_session import ANSWER_TIMEOUT_S, EventCallback, TesterSession
-from evenhand.trial.load import Connections, Load, LoadMeasurer
-from evenhand.trial.replay import Replay
+from evenhand.trial.load import Connections, Load, LoadMeasurer, Replay
 from evenhand.trial.result import TrialResult
 
 LARGEST_SEED = 2**64 - 1

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from evenhand.trial.clean_time import read_left_out
 from evenhand.trial.contract_values import number, whole
-from evenhand.trial.load import Load
-from evenhand.trial.replay import was_offered
+from evenhand.trial.load import Load, was_offered
 
 _TOLERANCE = 1e-6
 _MAC: Final = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}", re.ASCII)

@@ -137,7 +137,7 @@ def _reader_of(kind: Any) -> Reader:
         return lambda value, place: _read_type(kind, _mapping(value, place), place)
     if origin is Literal:
         return partial(_read_choice, {choice: choice for choice in arguments})
-    if _is_enum(kind):
+    if isinstance(kind, type) and issubclass(kind, Enum):
         return partial(_read_choice, {each.value: each for each in kind})
     return partial(_read_scalar, kind)
 
@@ -176,10 +176,6 @@ def shown(value: Any) -> str:
     """A value of a file in an error, cut short."""
     found = repr(value)
     return found if len(found) <= 40 else f"{found[:37]}..."
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Enum)
 
 
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:

@@ -129,7 +129,8 @@ def _measure_on(
     setup: Setup, order: PointOrder, keeper: RunStore, engine: Path | None, on_event: OnCampaignEvent
 ) -> str | None:
     """Why it could not be measured; None if it was."""
-    testbed = keeper.add_testbed(setup.name, _facts_of(setup, order))
+    facts = campaign_facts(setup, (order.reference or Reference()).to_document())
+    testbed = keeper.add_testbed(setup.name, facts)
     try:
         limits = setup.testbed.limits
         request = read_point(order.point, limits, throughput=order.throughput)
@@ -224,11 +225,6 @@ def _setup_of(order: PointOrder) -> AbstractContextManager[Setup]:
     return rig_of(order.testbed).open(
         lambda: plan_of(order.point), lambda: reference.dut(order.point.hash_type)
     )
-
-
-def _facts_of(setup: Setup, order: PointOrder) -> dict[str, Any]:
-    """What is known of the testbed, and whether it is the same when the campaign goes on."""
-    return campaign_facts(setup, (order.reference or Reference()).to_document())
 
 
 def _run_hook(when: str, order: PointOrder, keeper: RunStore, on_event: OnCampaignEvent) -> None:
