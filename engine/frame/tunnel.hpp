@@ -9,10 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "frame/layout.hpp"
 #include "plan/address.hpp"
+#include "plan/plan.hpp"
 
 namespace evenhand::frame {
 
@@ -93,5 +95,9 @@ class Tunnel {
     std::array<std::byte, most_header_octets> header_{};
     std::array<std::uint32_t, most_labels> arriving_labels_{};  // label and bottom of stack, in memory order
 };
+
+/// Throws Fault{bad_request} where this side's frames of the plan cannot be in this tunnel. `where`: the key of the
+/// request that has the tunnel.
+void check_tunnel(const TunnelEnds& ends, const plan::AddressPlan& plan, plan::Side side, const std::string& where);
 
 }  // namespace evenhand::frame

@@ -361,32 +361,13 @@ void Tester::make_link_responder(plan::Side side, const plan::MacAddress& own_ma
 void Tester::check_tunnels() const {
     for (const auto side : both_sides) {
         if (tunnel(side).is_none()) continue;
-        const auto refuse = [side](const std::string& what, const std::string& next) {
-            throw Fault{FaultCode::bad_request, what, fmt::format("ports.{}.tunnel", name_of(side)), next};
-        };
+        const auto where = fmt::format("ports.{}.tunnel", name_of(side));
         if (is_one_armed_) {
-            refuse("both sides are on one port, and one of them is in a tunnel",
-                   "Give each side a port of its own, or leave the tunnel out.");
+            throw Fault{FaultCode::bad_request, "both sides are on one port, and one of them is in a tunnel", where,
+                        "Give each side a port of its own, or leave the tunnel out."};
         }
-        if (request_.plan.has_state || request_.plan.is_translated()) {
-            refuse(fmt::format("the plan {} is for a DUT that translates, and one of its sides is in a tunnel",
-                               request_.plan.name),
-                   "Use a plan without translation, or leave the tunnel out.");
-        }
-        if (!tunnel(side).has_ethernet() && is_direct()) {
-            refuse(fmt::format("the hosts of the plan {} are on the link, and in a tunnel of IP packets there is none",
-                               request_.plan.name),
-                   "Use a plan with gateways, or a VXLAN tunnel.");
-        }
-        if (!tunnel(side).has_ends()) continue;
-        for (std::size_t p = 0; p < plans(); ++p) {
-            const auto& s = plan(p).side(side);
-            for (const auto& end : {request_.ports[side].tunnel.local, request_.ports[side].tunnel.remote}) {
-                if (end != s.dut_address && end != s.gateway && !plan::HostSet{s.hosts}.find(end)) continue;
-                refuse(fmt::format("{} is an end of the tunnel, and also an address inside it", plan::to_string(end)),
-                       "Give the ends addresses of another network.");
-            }
-        }
+        for (std::size_t p = 0; p < plans(); ++p)
+            frame::check_tunnel(request_.ports[side].tunnel, plan(p), side, where);
     }
 }
 
