@@ -65,6 +65,11 @@ class Tunnel {
     [[nodiscard]] bool has_ethernet() const noexcept { return kind_ == TunnelKind::vxlan; }
     /// How much longer it makes a frame.
     [[nodiscard]] std::size_t octets() const noexcept { return added_octets_; }
+    /// Whether the frames that fit one of them fit the other one.
+    [[nodiscard]] bool takes_those_of(const Tunnel& other) const noexcept {
+        if (kind_ != other.kind_ || added_octets_ != other.added_octets_) return false;
+        return kind_ == TunnelKind::mpls ? arriving_labels_ == other.arriving_labels_ : header_ == other.header_;
+    }
 
     /// The same with these MACs of the link in the outer header. Without effect for MPLS, where the MACs of a frame are
     /// those of the link.

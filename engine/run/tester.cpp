@@ -354,7 +354,11 @@ void Tester::make_responders(plan::Side side) {
 void Tester::make_link_responder(plan::Side side, const plan::MacAddress& own_mac) {
     const auto& p = request_.ports[side];
     auto& responder = link_responders_[side];
-    responder = std::make_unique<neighbor::Responder>(own_mac, p.tunnel.local, p.tunnel.remote);
+    const auto& of_other = request_.ports[plan::other_side(side)].tunnel;
+    if (is_on_one_link() && p.tunnel.local == of_other.local && p.tunnel.remote == of_other.remote)
+        responder = link_responders_[plan::other_side(side)];  // the DUT answers both at once
+    if (!responder || responder->own_mac() != own_mac)
+        responder = std::make_shared<neighbor::Responder>(own_mac, p.tunnel.local, p.tunnel.remote);
     if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
 }
 
@@ -362,12 +366,16 @@ void Tester::check_tunnels() const {
     for (const auto side : both_sides) {
         if (tunnel(side).is_none()) continue;
         const auto where = fmt::format("ports.{}.tunnel", name_of(side));
-        if (is_one_armed_) {
-            throw Fault{FaultCode::bad_request, "both sides are on one port, and one of them is in a tunnel", where,
-                        "Give each side a port of its own, or leave the tunnel out."};
+        const auto& ends = request_.ports[side].tunnel;
+        const auto other = plan::other_side(side);
+        for (std::size_t p = 0; p < plans(); ++p) {
+            frame::check_tunnel(ends, plan(p), side, where);
+            if (is_on_one_link()) frame::check_tunnel(ends, plan(p), other, where);
         }
-        for (std::size_t p = 0; p < plans(); ++p)
-            frame::check_tunnel(request_.ports[side].tunnel, plan(p), side, where);
+        if (is_on_one_link() && tunnel(side).takes_those_of(tunnel(other))) {
+            throw Fault{FaultCode::bad_request, "both sides are on one link, and their frames arrive in one tunnel",
+                        where, "Give each side a VNI, labels or ends of its own, or a VLAN."};
+        }
     }
 }
 

@@ -89,15 +89,56 @@ def test_a_tunnel_that_cannot_be_is_refused_by_its_place(tunnel: Document, code:
     assert refused.value.where == f"bed.toml: {place}"
 
 
-def test_a_router_on_a_stick_is_no_end_of_a_tunnel() -> None:
-    """What is not in the tunnel could be of either side."""
+def on_a_stick(left: Document, right: Document) -> Testbed:
+    """Both sides on one port; `vlan` and `tunnel` of each."""
     device = "net_memif0,role=client,id=0,socket=/run/x.sock"
     document: Document = {
         "isolated_test_environment": True,
         "one_armed": True,
-        "left": {"device": device, "vlan": 10, "tunnel": VXLAN},
-        "right": {"device": device, "vlan": 20, "tunnel": VXLAN},
+        "left": {"device": device, **left},
+        "right": {"device": device, **right},
         "tester": {"cpus": [1]},
     }
-    with raises("rig.one-armed", match="left and right in a tunnel"):
-        make_testbed(document, where="bed.toml")
+    return make_testbed(document, where="bed.toml")
+
+
+LABELS: Document = {"kind": "mpls", "labels": [100, 200], "arriving_labels": [300, 400]}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ({"vlan": 10, "tunnel": VXLAN}, {"vlan": 20, "tunnel": VXLAN}),
+        ({"tunnel": VXLAN}, {"tunnel": {**VXLAN, "vni": 101}}),
+        ({"tunnel": VXLAN}, {"tunnel": {**VXLAN, "udp_port": 8472}}),
+        ({"tunnel": GRE}, {"tunnel": {**GRE, "kind": "ip"}}),
+        ({"tunnel": GRE}, {"tunnel": {**GRE, "remote": "2001:db8::3"}}),
+        ({"tunnel": LABELS}, {"tunnel": {**LABELS, "arriving_labels": [300, 401]}}),
+        ({"tunnel": LABELS}, {}),
+        ({}, {"tunnel": GRE}),
+    ],
+    ids=("vlans", "vni", "udp-port", "kind", "remote", "labels", "left-only", "right-only"),
+)
+def test_a_router_on_a_stick_can_be_the_end_of_tunnels(left: Document, right: Document) -> None:
+    """Each side is known by what its frames arrive in."""
+    testbed = on_a_stick(left, right)
+    assert set(testbed.tunnels) == {side for side, of in (("left", left), ("right", right)) if "tunnel" in of}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (VXLAN, {**VXLAN, "udp_port": 4789}),
+        (VXLAN, {**VXLAN, "dut_mac": "02:00:00:00:00:02"}),
+        (GRE, {**GRE, "local": "2001:db8:0::2"}),
+        (LABELS, {"kind": "mpls", "labels": [300, 400]}),
+    ],
+    ids=("udp-port", "mac", "written-otherwise", "labels"),
+)
+@pytest.mark.parametrize("vlan", [{}, {"vlan": 10}], ids=("untagged", "tagged"))
+def test_one_tunnel_for_both_sides_of_a_stick_is_refused(
+    left: Document, right: Document, vlan: Document
+) -> None:
+    """What arrives could be of either side."""
+    with raises("rig.one-armed", match="in one tunnel"):
+        on_a_stick({"tunnel": left, **vlan}, {"tunnel": right, **vlan})

@@ -301,8 +301,13 @@ def test_what_cannot_be_in_a_tunnel_is_refused(tmp_path: Path) -> None:
     with engine() as session, raises("engine.bad-request", match=r"10\.0\.0\.1") as refused:
         open_tunnels(session, plan, devices, {"left": inside})
     assert refused.value.where == "left.tunnel"
-    with engine() as session, raises("engine.bad-request", match="one port"):
-        open_tunnels(session, plan, (devices[0], devices[0]), {"right": tunnel("vxlan")})
+    same = {"left": tunnel("vxlan"), "right": tunnel("vxlan")}
+    with engine() as session, raises("engine.bad-request", match="in one tunnel") as refused:
+        open_tunnels(session, plan, (devices[0], devices[0]), same)
+    assert refused.value.where == "left.tunnel"
+    right_host = {**tunnel("gre"), "local": str(plan.right.gateway.ip) if plan.right.gateway else ""}
+    with engine() as session, raises("engine.bad-request", match=r"10\.0\.1\.2"):
+        open_tunnels(session, plan, (devices[0], devices[0]), {"left": right_host})
 
 
 @pytest.mark.parametrize(
