@@ -72,6 +72,10 @@ def test_a_tunnel_makes_frames_longer_on_its_link_alone(tunnel: Document, octets
         ({**VXLAN, "udp_port": 65_536}, "base.out-of-range", "left.tunnel.udp_port"),
         ({**VXLAN, "local": "192.0.2"}, "rig.not-an-address", "left.tunnel.local"),
         ({**VXLAN, "remote": "239.0.0.1"}, "rig.not-an-address", "left.tunnel.remote"),
+        ({**VXLAN, "remote": "127.0.0.1"}, "rig.not-an-address", "left.tunnel.remote"),
+        ({**GRE, "local": "::1"}, "rig.not-an-address", "left.tunnel.local"),
+        ({**GRE, "local": "::"}, "rig.not-an-address", "left.tunnel.local"),
+        ({**VXLAN, "local": "0.0.0.0"}, "rig.not-an-address", "left.tunnel.local"),
         ({**VXLAN, "remote": "2001:db8::1"}, "rig.unfit-tunnel", "left.tunnel"),
         ({**VXLAN, "remote": "192.0.2.2"}, "rig.unfit-tunnel", "left.tunnel"),
         ({**GRE, "vni": 100}, "rig.unfit-tunnel", "left.tunnel"),
@@ -87,6 +91,38 @@ def test_a_tunnel_that_cannot_be_is_refused_by_its_place(tunnel: Document, code:
     with raises(code) as refused:
         with_tunnels(left=tunnel)
     assert refused.value.where == f"bed.toml: {place}"
+
+
+@pytest.mark.parametrize("receiving_bps", [1e9, 1.2e9])
+def test_a_line_that_is_no_slower_limits_what_arrives_in_a_tunnel_of_an_overload(
+    receiving_bps: float,
+) -> None:
+    """Frames that are longer there need more of it than of the sending line: no overload on purpose."""
+    streams = with_tunnels(right=VXLAN).streams(make_plan("gateway_v4"), 64, ["forward"])
+    rates = {"left": 1e9, "right": receiving_bps}
+    for may_overload in (False, True):
+        found = theoretical_fps(streams, rates, may_overload=may_overload)
+        assert found == int(receiving_bps / (8 * (64 + 50 + 20)))
+    slower = theoretical_fps(streams, {**rates, "right": 0.9e9}, may_overload=True)
+    assert slower == int(1e9 / (8 * (64 + 20)))
+
+
+def test_engines_whose_frames_would_differ_in_size_by_their_tunnels_are_refused() -> None:
+    def engine(number: int, tunnel: Document) -> Document:
+        ports = {
+            side: {"device": f"net_memif{at},role=client,id={at},socket=/run/x{number}.sock"}
+            for at, side in enumerate(("left", "right"))
+        }
+        ports["left"] |= {"tunnel": tunnel}
+        return {"name": f"e{number}", "ssh": f"host{number}", "cpus": [1], **ports}
+
+    def make(*tunnels: Document) -> Testbed:
+        engines = [engine(number, tunnel) for number, tunnel in enumerate(tunnels)]
+        return make_testbed({"isolated_test_environment": True, "engine": engines}, where="bed.toml")
+
+    assert len(make(VXLAN, {**VXLAN, "vni": 7}).engine) == 2
+    with raises("rig.engines-differ", match="e1 has other tunnels than engine e0"):
+        make(VXLAN, GRE)
 
 
 def on_a_stick(left: Document, right: Document) -> Testbed:
