@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from evenhand.plan import make_plan, theoretical_fps
+from evenhand.plan import SideName, make_plan, theoretical_fps
 from evenhand.testbed import Testbed, make_testbed
 from tests.errors import raises
 
@@ -99,7 +99,7 @@ def test_a_line_that_is_no_slower_limits_what_arrives_in_a_tunnel_of_an_overload
 ) -> None:
     """Frames that are longer there need more of it than of the sending line: no overload on purpose."""
     streams = with_tunnels(right=VXLAN).streams(make_plan("gateway_v4"), 64, ["forward"])
-    rates = {"left": 1e9, "right": receiving_bps}
+    rates: dict[SideName, float | None] = {"left": 1e9, "right": receiving_bps}
     for may_overload in (False, True):
         found = theoretical_fps(streams, rates, may_overload=may_overload)
         assert found == int(receiving_bps / (8 * (64 + 50 + 20)))
@@ -109,7 +109,7 @@ def test_a_line_that_is_no_slower_limits_what_arrives_in_a_tunnel_of_an_overload
 
 def test_engines_whose_frames_would_differ_in_size_by_their_tunnels_are_refused() -> None:
     def engine(number: int, tunnel: Document) -> Document:
-        ports = {
+        ports: dict[str, Document] = {
             side: {"device": f"net_memif{at},role=client,id={at},socket=/run/x{number}.sock"}
             for at, side in enumerate(("left", "right"))
         }
@@ -123,6 +123,20 @@ def test_engines_whose_frames_would_differ_in_size_by_their_tunnels_are_refused(
     assert len(make(VXLAN, {**VXLAN, "vni": 7}).engine) == 2
     with raises("rig.engines-differ", match="e1 has other tunnels than engine e0"):
         make(VXLAN, GRE)
+
+
+@pytest.mark.parametrize(
+    ("tunnel", "words"),
+    [
+        (VXLAN, "VXLAN 100 between 192.0.2.2 and 192.0.2.1"),
+        (GRE, "GRE between 2001:db8::2 and 2001:db8::1"),
+        ({"kind": "mpls", "labels": [100, 200]}, "MPLS label 100 outside 200"),
+        ({"kind": "mpls", "labels": [100], "arriving_labels": [300]}, "MPLS label 100, arriving label 300"),
+    ],
+    ids=("vxlan", "gre", "labels", "arriving"),
+)
+def test_a_tunnel_in_words_says_what_arrives_where_it_is_another(tunnel: Document, words: str) -> None:
+    assert with_tunnels(left=tunnel).tunnels["left"].words == words
 
 
 def on_a_stick(left: Document, right: Document) -> Testbed:

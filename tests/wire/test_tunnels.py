@@ -301,7 +301,7 @@ def test_what_cannot_be_in_a_tunnel_is_refused(tmp_path: Path) -> None:
     with engine() as session, raises("engine.bad-request", match=r"10\.0\.0\.1") as refused:
         open_tunnels(session, plan, devices, {"left": inside})
     assert refused.value.where == "left.tunnel"
-    same = {"left": tunnel("vxlan"), "right": tunnel("vxlan")}
+    same: dict[SideName, Document] = {"left": tunnel("vxlan"), "right": tunnel("vxlan")}
     with engine() as session, raises("engine.bad-request", match="in one tunnel") as refused:
         open_tunnels(session, plan, (devices[0], devices[0]), same)
     assert refused.value.where == "left.tunnel"
