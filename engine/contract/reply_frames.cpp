@@ -10,6 +10,7 @@
 
 #include "contract/reply.hpp"
 #include "contract/reply_parts.hpp"
+#include "fault.hpp"
 #include "frame/envelope.hpp"
 #include "frame/host_mac_source.hpp"
 #include "frame/mix_source.hpp"
@@ -44,6 +45,14 @@ AddressTexts addresses_of(const plan::AddressPlan& plan, plan::Direction directi
 /// Like the sender's sources, for everything that a plan can send.
 using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpectation>;
 
+/// As where a tester is opened: a tunnel makes frames longer than the frame size says.
+void check_longest(const FramesRequest& r, std::size_t size) {
+    const std::size_t most = frame::largest_frame_size - r.envelope.tunnel().octets();
+    if (size <= most) return;
+    throw Fault{FaultCode::bad_frame_size, fmt::format("{} octets cannot be a test frame in this tunnel", size),
+                "frame_size", fmt::format("Use at most {}: a frame size counts the tags, but no tunnel.", most)};
+}
+
 /// Frames are written like the sender's and have the same flows, so that the preview shows what is sent.
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
@@ -52,24 +61,24 @@ Ordered preview(const FramesRequest& r) {
     const plan::HostMacs macs{r.seed, plan::sending_side(r.direction)};
     Ordered frames = Ordered::array();
     const std::size_t sent_size = r.frame_size + r.plan.side(plan::sending_side(r.direction)).added_octets;
-    std::vector<std::byte> octets(sent_size - frame::fcs_octets);
-    const frame::VlanTags tags{r.vlans};
-    const std::size_t untagged = sent_size - std::min(sent_size, tags.octets());
+    const std::size_t untagged = sent_size - std::min(sent_size, r.envelope.counted_octets());
     frame::check_frame_size(V, untagged);
-    frame::write_pattern(V, std::span{octets}.subspan(tags.octets()));
+    check_longest(r, sent_size);
+    std::vector<std::byte> octets(sent_size + r.envelope.tunnel().octets() - frame::fcs_octets);
+    frame::write_pattern(V, std::span{octets}.subspan(r.envelope.octets()));
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
         const auto stream = static_cast<std::uint8_t>(k % r.streams);
         const auto shape =
             frame::make_template(r.plan, untagged, {.direction = r.direction, .stream = stream, .trial = r.trial},
                                  r.source_mac, r.destination_mac);
         SentSource source{shape, draw, {.first = k, .stride = r.streams}};
-        std::byte* const buffer = octets.data() + tags.octets();
+        std::byte* const buffer = octets.data() + r.envelope.octets();
         if (r.host_macs == run::HostMacMode::pseudorandom) {
             frame::HostMacSource<SentSource, V>{source, hosts, macs}.write_next({&buffer, 1}, 0);
         } else {
             source.write_next({&buffer, 1}, 0);
         }
-        tags.put(octets.data());
+        r.envelope.put(octets.data(), octets.size());
         const auto flow = draw.draw(k);
         const auto [from, to] = addresses_of(r.plan, r.direction, plan::FlowDraw{r.plan, r.direction, r.seed}, k, flow);
         frames.push_back({{"sequence", k},
@@ -86,8 +95,8 @@ Ordered preview(const FramesRequest& r) {
 /// The same for frames of several classes.
 Ordered preview_mix(const FramesRequest& r) {
     const auto& mix = r.mix->mix;
-    const frame::VlanTags tags{r.vlans};
-    const frame::MixedPlans untagged{.mix = mix.without_tags(tags.octets()), .other_plan = r.mix->other_plan};
+    const frame::MixedPlans untagged{.mix = mix.without_tags(r.envelope.counted_octets()),
+                                     .other_plan = r.mix->other_plan};
     frame::check_mix(r.plan, untagged);
     const auto side = plan::sending_side(r.direction);
     const auto host_macs =
@@ -102,13 +111,14 @@ Ordered preview_mix(const FramesRequest& r) {
                 {.direction = r.direction, .stream = static_cast<std::uint8_t>(stream), .trial = r.trial},
                 {.first = first, .stride = r.streams},
                 {.source_mac = r.source_mac, .dut_macs = {r.destination_mac, r.destination_mac}, .hosts = host_macs})},
-            tags);
+            r.envelope);
     }
     const auto added =
         std::max(r.plan.side(side).added_octets, r.mix->other_plan ? r.mix->other_plan->side(side).added_octets : 0U);
-    std::vector<std::byte> buffer(mix.largest_frame_size() + added - frame::fcs_octets);
+    check_longest(r, mix.largest_frame_size() + added);
+    std::vector<std::byte> buffer(mix.largest_frame_size() + added + r.envelope.tunnel().octets() - frame::fcs_octets);
     frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
-                         std::span{buffer}.subspan(tags.octets()));
+                         std::span{buffer}.subspan(r.envelope.octets()));
     std::vector<plan::FlowDraw> draws;
     draws.reserve(2);
     for (std::size_t p = 0; p < (r.mix->other_plan ? 2U : 1U); ++p)

@@ -6,6 +6,7 @@
 
 #include "contract/reader.hpp"
 #include "contract/request_parts.hpp"
+#include "frame/envelope.hpp"
 #include "frame/layout.hpp"
 #include "plan/sent_flows.hpp"
 
@@ -35,7 +36,7 @@ FramesRequest read_frames(ObjectReader& r) {
     constexpr std::uint64_t most_frames = 1'000'000;
     frames.plan = read_plan(r.object("plan"));
     frames.frame_size = read_frame_size(r);
-    frames.vlans = read_vlans(r);
+    const frame::VlanTags tags{read_vlans(r)};
     frames.mix = read_mix(r, frames.plan);
     frames.seed = r.whole("seed", 0, any_whole);
     frames.direction = r.choice("direction", directions);
@@ -51,6 +52,20 @@ FramesRequest read_frames(ObjectReader& r) {
     frames.host_macs = read_host_macs(r, frames.plan);
     if (r.has("source_mac")) frames.source_mac = r.mac("source_mac");
     if (r.has("destination_mac")) frames.destination_mac = r.mac("destination_mac");
+    frames.envelope = tags;
+    if (r.has("tunnel")) {
+        const auto of = read_tunnel(r.object("tunnel"));
+        const auto side = plan::sending_side(frames.direction);
+        frame::check_tunnel(of.ends, frames.plan, side, "tunnel");
+        if (frames.mix && frames.mix->other_plan) frame::check_tunnel(of.ends, *frames.mix->other_plan, side, "tunnel");
+        const frame::Tunnel tunnel{of.ends};
+        // The MACs of the request are those of the link, like those of a port.
+        frames.envelope = {tags, tunnel.between(frames.source_mac, frames.destination_mac)};
+        if (tunnel.has_ethernet()) {
+            frames.source_mac = of.mac.value_or(frames.source_mac);
+            frames.destination_mac = of.dut_mac.value_or(plan::MacAddress{});
+        }
+    }
     return frames;
 }
 

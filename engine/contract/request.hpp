@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "frame/envelope.hpp"
 #include "frame/mix.hpp"
 #include "proof/proof.hpp"
 #include "run/request.hpp"
@@ -42,7 +43,7 @@ struct ResolveRequest {
 struct FramesRequest {
     plan::AddressPlan plan;
     std::size_t frame_size = 64;
-    std::vector<std::uint16_t> vlans;      // of the sending side
+    frame::Envelope envelope;              // of the sending side
     std::optional<frame::MixedPlans> mix;  // instead of frame_size
     std::uint64_t seed = 0;
     plan::Direction direction = plan::Direction::forward;
@@ -51,7 +52,7 @@ struct FramesRequest {
     std::uint16_t trial = 0;
     unsigned streams = 1;
     run::HostMacMode host_macs = run::HostMacMode::port;  // pseudorandom: instead of source_mac
-    plan::MacAddress source_mac{};
+    plan::MacAddress source_mac{};                        // both are those inside the envelope
     plan::MacAddress destination_mac{};
 };
 

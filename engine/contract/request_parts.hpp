@@ -38,6 +38,13 @@ constexpr std::array<std::pair<const char*, plan::Side>, 2> sides{
 [[nodiscard]] plan::AddressPlan read_plan(ObjectReader r);
 /// None, one, or two: the outer one first.
 [[nodiscard]] std::vector<std::uint16_t> read_vlans(ObjectReader& r);
+/// The tunnel of a side, and the MACs inside it, which are of VXLAN only.
+struct ReadTunnel {
+    frame::TunnelEnds ends;
+    std::optional<plan::MacAddress> mac;      // the tester's
+    std::optional<plan::MacAddress> dut_mac;  // the DUT's
+};
+[[nodiscard]] ReadTunnel read_tunnel(ObjectReader r);
 /// The mix of a request that has this plan.
 [[nodiscard]] std::optional<frame::MixedPlans> read_mix(ObjectReader& r, const plan::AddressPlan& plan);
 /// The flows of the reverse direction, where they are others than `forward`.

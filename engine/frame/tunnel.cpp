@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frame/tunnel.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
+#include "fault.hpp"
 #include "frame/checksum.hpp"
+#include "plan/host_set.hpp"
 #include "split_mix.hpp"
 
 namespace evenhand::frame {
@@ -230,6 +234,30 @@ void Tunnel::put_back(std::byte* frame) const noexcept {
     else
         std::swap_ranges(frame, frame + ethernet_octets, frame + added_octets_);
     std::memcpy(frame + macs_octets, header_.data() + macs_octets, sizeof(std::uint16_t));
+}
+
+void check_tunnel(const TunnelEnds& ends, const plan::AddressPlan& plan, plan::Side side, const std::string& where) {
+    const auto refuse = [&](const std::string& what, const std::string& next) {
+        throw Fault{FaultCode::bad_request, what, where, next};
+    };
+    const Tunnel tunnel{ends};
+    if (tunnel.is_none()) return;
+    if (plan.has_state || plan.is_translated()) {
+        refuse(fmt::format("the plan {} is for a DUT that translates, and one of its sides is in a tunnel", plan.name),
+               "Use a plan without translation, or leave the tunnel out.");
+    }
+    const auto& s = plan.side(side);
+    if (!tunnel.has_ethernet() && !s.gateway) {
+        refuse(fmt::format("the hosts of the plan {} are on the link, and in a tunnel of IP packets there is none",
+                           plan.name),
+               "Use a plan with gateways, or a VXLAN tunnel.");
+    }
+    if (!tunnel.has_ends()) return;
+    for (const auto& end : {ends.local, ends.remote}) {
+        if (end != s.dut_address && end != s.gateway && !plan::HostSet{s.hosts}.find(end)) continue;
+        refuse(fmt::format("{} is an end of the tunnel, and also an address of the plan", plan::to_string(end)),
+               "Give the ends addresses of another network.");
+    }
 }
 
 }  // namespace evenhand::frame

@@ -9,10 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "frame/layout.hpp"
 #include "plan/address.hpp"
+#include "plan/plan.hpp"
 
 namespace evenhand::frame {
 
@@ -63,6 +65,11 @@ class Tunnel {
     [[nodiscard]] bool has_ethernet() const noexcept { return kind_ == TunnelKind::vxlan; }
     /// How much longer it makes a frame.
     [[nodiscard]] std::size_t octets() const noexcept { return added_octets_; }
+    /// Whether the frames that fit one of them fit the other one.
+    [[nodiscard]] bool takes_those_of(const Tunnel& other) const noexcept {
+        if (kind_ != other.kind_ || added_octets_ != other.added_octets_) return false;
+        return kind_ == TunnelKind::mpls ? arriving_labels_ == other.arriving_labels_ : header_ == other.header_;
+    }
 
     /// The same with these MACs of the link in the outer header. Without effect for MPLS, where the MACs of a frame are
     /// those of the link.
@@ -93,5 +100,9 @@ class Tunnel {
     std::array<std::byte, most_header_octets> header_{};
     std::array<std::uint32_t, most_labels> arriving_labels_{};  // label and bottom of stack, in memory order
 };
+
+/// Throws Fault{bad_request} where this side's frames of the plan cannot be in this tunnel. `where`: the key of the
+/// request that has the tunnel.
+void check_tunnel(const TunnelEnds& ends, const plan::AddressPlan& plan, plan::Side side, const std::string& where);
 
 }  // namespace evenhand::frame

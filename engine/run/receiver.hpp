@@ -26,6 +26,7 @@
 #include "run/receiver_expectation.hpp"
 #include "run/receiver_port.hpp"
 #include "run/ring_backlog.hpp"
+#include "run/side_of_port.hpp"
 #include "tally/burst_runs.hpp"
 #include "tally/delay_burst.hpp"
 #include "tally/delay_spread.hpp"
@@ -56,8 +57,8 @@ class Receiver {
           capture_{capture} {}
 
     /// Both sides are on one port: of the frames that this receiver takes from it, those of the other side are passed
-    /// to `other`, which takes none itself. They are known by their VLAN tags or, where both sides have the same, by
-    /// what they are; `arrives`: the direction whose test frames then are the other side's. `other` outlives this.
+    /// to `other`, which takes none itself; see is_of_second(). `arrives`: the direction whose test frames are the
+    /// other side's. `other` outlives this.
     void share_with(Receiver& other, plan::Direction arrives) noexcept {
         other_ = &other;
         arrives_at_other_ = arrives;
@@ -146,24 +147,12 @@ class Receiver {
         return own;
     }
 
+    [[nodiscard]] SideOfPort<Responder> side() const noexcept { return {envelope_, responder_, outside_}; }
+
     /// A frame that belongs to neither side is counted by a side that counts.
     [[nodiscard]] bool is_of_other(const std::byte* octets, std::size_t length) const noexcept {
-        const bool is_own = envelope_.fits(octets, length);
-        const bool is_others = other_->envelope_.fits(octets, length);
-        if (!is_own && !is_others) return !is_armed_ && other_->is_armed_;
-        // A side without tags would take any frame.
-        if (is_own && is_others && envelope_ != other_->envelope_)
-            return other_->envelope_.octets() > envelope_.octets();
-        if (!is_own || !is_others) return is_others;
-        // Nothing that is read of a frame here is in front of its tags.
-        const std::span<const std::byte> frame{octets + envelope_.octets(), length - envelope_.octets()};
-        const frame::FirstLook look = frame::look_at(frame.data(), frame.size());
-        if (look.kind == frame::FrameKind::test) return look.tag.direction == arrives_at_other_;
-        if constexpr (requires { responder_->is_concerned(frame); }) {
-            if (look.kind == frame::FrameKind::neighbor)
-                return other_->responder_->is_concerned(frame) && !responder_->is_concerned(frame);
-        }
-        return false;
+        return is_of_second(side(), other_->side(), arrives_at_other_, octets, length)
+            .value_or(!is_armed_ && other_->is_armed_);
     }
 
     // A function of its own. Otherwise the compiler inlines it into every loop but not the checks of a frame, not even

@@ -354,38 +354,27 @@ void Tester::make_responders(plan::Side side) {
 void Tester::make_link_responder(plan::Side side, const plan::MacAddress& own_mac) {
     const auto& p = request_.ports[side];
     auto& responder = link_responders_[side];
-    responder = std::make_unique<neighbor::Responder>(own_mac, p.tunnel.local, p.tunnel.remote);
+    const auto& of_other = request_.ports[plan::other_side(side)].tunnel;
+    if (is_on_one_link() && p.tunnel.local == of_other.local && p.tunnel.remote == of_other.remote)
+        responder = link_responders_[plan::other_side(side)];  // the DUT answers both at once
+    if (!responder || responder->own_mac() != own_mac)
+        responder = std::make_shared<neighbor::Responder>(own_mac, p.tunnel.local, p.tunnel.remote);
     if (p.dut_mac) responder->fix_dut_mac(*p.dut_mac);
 }
 
 void Tester::check_tunnels() const {
     for (const auto side : both_sides) {
         if (tunnel(side).is_none()) continue;
-        const auto refuse = [side](const std::string& what, const std::string& next) {
-            throw Fault{FaultCode::bad_request, what, fmt::format("ports.{}.tunnel", name_of(side)), next};
-        };
-        if (is_one_armed_) {
-            refuse("both sides are on one port, and one of them is in a tunnel",
-                   "Give each side a port of its own, or leave the tunnel out.");
-        }
-        if (request_.plan.has_state || request_.plan.is_translated()) {
-            refuse(fmt::format("the plan {} is for a DUT that translates, and one of its sides is in a tunnel",
-                               request_.plan.name),
-                   "Use a plan without translation, or leave the tunnel out.");
-        }
-        if (!tunnel(side).has_ethernet() && is_direct()) {
-            refuse(fmt::format("the hosts of the plan {} are on the link, and in a tunnel of IP packets there is none",
-                               request_.plan.name),
-                   "Use a plan with gateways, or a VXLAN tunnel.");
-        }
-        if (!tunnel(side).has_ends()) continue;
+        const auto where = fmt::format("ports.{}.tunnel", name_of(side));
+        const auto& ends = request_.ports[side].tunnel;
+        const auto other = plan::other_side(side);
         for (std::size_t p = 0; p < plans(); ++p) {
-            const auto& s = plan(p).side(side);
-            for (const auto& end : {request_.ports[side].tunnel.local, request_.ports[side].tunnel.remote}) {
-                if (end != s.dut_address && end != s.gateway && !plan::HostSet{s.hosts}.find(end)) continue;
-                refuse(fmt::format("{} is an end of the tunnel, and also an address inside it", plan::to_string(end)),
-                       "Give the ends addresses of another network.");
-            }
+            frame::check_tunnel(ends, plan(p), side, where);
+            if (is_on_one_link()) frame::check_tunnel(ends, plan(p), other, where);
+        }
+        if (is_on_one_link() && tunnel(side).takes_those_of(tunnel(other))) {
+            throw Fault{FaultCode::bad_request, "both sides are on one link, and their frames arrive in one tunnel",
+                        where, "Give each side a VNI, labels or ends of its own, or a VLAN."};
         }
     }
 }

@@ -206,6 +206,10 @@ class Tester {
     void make_responders(plan::Side side);
     void make_link_responder(plan::Side side, const plan::MacAddress& own_mac);
     [[nodiscard]] const frame::Tunnel& tunnel(plan::Side side) const { return envelopes_[side].tunnel(); }
+    /// Whether both sides are on one port, and no VLAN tags tell them apart.
+    [[nodiscard]] bool is_on_one_link() const {
+        return is_one_armed_ && around(plan::Side::left).tags() == around(plan::Side::right).tags();
+    }
     void check_tunnels() const;
     /// What is inside a tunnel of IP packets has the MACs of the link.
     void pass_on_dut_macs();
@@ -243,7 +247,8 @@ class Tester {
     std::unique_ptr<frame::StateTable> state_table_;
     plan::PerSide<std::shared_ptr<port::DpdkPort>> ports_;  // the same one twice if is_one_armed_
     std::array<plan::PerSide<std::unique_ptr<neighbor::Responder>>, 2> responders_;  // by plan
-    plan::PerSide<std::unique_ptr<neighbor::Responder>> link_responders_;  // null: those of the plan answer on the link
+    // Null: those of the plan answer on the link. The same one twice where both tunnels have the same ends on one link.
+    plan::PerSide<std::shared_ptr<neighbor::Responder>> link_responders_;
     plan::PerSide<std::unique_ptr<neighbor::Sightings>> sightings_;
     plan::PerSide<std::vector<std::unique_ptr<tally::IcmpErrors>>> icmp_errors_;  // one for each receive queue
     plan::PerSide<std::vector<std::unique_ptr<tally::FrameCapture>>> captures_;   // the same

@@ -5,16 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "envelope_rig.hpp"
 #include "frame/checksum.hpp"
-#include "frame/envelope.hpp"
-#include "octets.hpp"
-#include "rig.hpp"
 
 namespace tunnel_test {
 
@@ -26,25 +22,8 @@ using frame::TunnelKind;
 
 namespace {
 
-using Octets = std::vector<std::byte>;
 constexpr plan::MacAddress own{2, 0, 0, 0, 0, 2};
 constexpr plan::MacAddress dut{2, 0, 0, 0, 0, 3};
-
-plan::IpAddress ip(const char* text) { return plan::parse_address(text).value(); }
-
-TunnelEnds ends_of(TunnelKind kind, bool v6 = false) {
-    TunnelEnds ends{
-        .kind = kind, .local = ip(v6 ? "2001:db8::2" : "192.0.2.2"), .remote = ip(v6 ? "2001:db8::1" : "192.0.2.1")};
-    if (kind == TunnelKind::vxlan) ends.vni = 0xABCDEF;
-    if (kind == TunnelKind::mpls) ends.labels = ends.arriving_labels = {100, 16};
-    return ends;
-}
-/// That of the other end.
-TunnelEnds turned(TunnelEnds ends) {
-    std::swap(ends.local, ends.remote);
-    std::swap(ends.labels, ends.arriving_labels);
-    return ends;
-}
 
 struct Case {
     TunnelEnds ends;
@@ -73,7 +52,7 @@ Octets inner_frame(std::size_t around, std::uint64_t number = 0) {
 /// What the tunnel's other end sends.
 template <IpVersion V>
 Octets arriving(const TunnelEnds& ends, std::uint64_t number = 0) {
-    const Tunnel sends = Tunnel{turned(ends)}.between(dut, own);
+    const Tunnel sends = sent_into(ends, dut, own);
     Octets octets = inner_frame<V>(sends.octets(), number);
     sends.put(octets.data(), octets.size());
     return octets;
@@ -253,60 +232,27 @@ TEST_CASE("a checksum of VXLAN's UDP header may be missing, and must be right if
 
 /// A direction whose frames the DUT has put into a tunnel, through both loops.
 template <IpVersion V>
-void check_loops(const TunnelEnds& sent, const TunnelEnds& expected, bool arrives) {
-    constexpr std::uint64_t frames = 200;
-    Rig<V> rig{{.frames = frames}};
-    const std::vector<std::uint16_t> vlans{100};
-    const frame::Envelope of_sender{frame::VlanTags{vlans}, Tunnel{turned(sent)}.between(left_mac, right_mac)};
-    const frame::Envelope of_receiver{frame::VlanTags{vlans}, Tunnel{expected}};
-    const auto shape =
-        frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size,
-                             {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, right_mac);
-    const frame::TaggedSource source{frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
-                                     of_sender};
-    CHECK(source.frame_octets(0) == frame::Layout<V>::tag_end + of_sender.octets());
-    run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource>> sender{
-        rig.left,    0,
-        source,      pace::EvenSchedule{start, second, rate_fps},
-        frames,      run::Punctuality{.overdue_after = 100 * us},
-        rig.deadline};
-    run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, of_receiver};
-    auto known = tests::expected(rig.plan, frame::Layout<V>::smallest_frame_size);
-    known.know(plan::FlowDraw{rig.plan, Direction::forward, 1}, 1);
-    receiver.arm({.trial = trial,
-                  .direction = Direction::forward,
-                  .frames = std::move(known),
-                  .start = start,
-                  .clock_skew = us,
-                  .residual_end = rig.residual_end,
-                  .ring_lasts = 50 * us,
-                  .burst_lasts = run::receive_burst * us},
-                 rig.map, *rig.tally, rig.clock.now());
-    for (; rig.clock.time < start + (frames + 100) * us; rig.clock.time += 7 * us) {
-        sender.turn(rig.clock.now());
-        receiver.turn(rig.clock.now(), rig.clock);
-    }
-    CHECK(sender.tally().offered_frames == frames);
-    CHECK(rig.got().received_frames == (arrives ? frames : 0));
-    CHECK(damage_of(rig.got()) == Damage{.foreign = arrives ? 0 : frames});
+void check_tunnelled(const TunnelEnds& sent, const TunnelEnds& expected, bool arrives) {
+    const auto tags = tags_of({100});
+    check_loops<V>({tags, sent_into(sent, left_mac, right_mac)}, {tags, Tunnel{expected}}, arrives);
 }
 
 TEST_CASE("frames in the tunnel of their side arrive; those of another VNI, label or end, or of none, are foreign") {
     for (const auto& of : all_cases()) {
         CAPTURE(of.octets);
-        check_loops<IpVersion::v4>(of.ends, of.ends, true);
-        check_loops<IpVersion::v6>(of.ends, of.ends, true);
-        check_loops<IpVersion::v4>({}, of.ends, false);
+        check_tunnelled<IpVersion::v4>(of.ends, of.ends, true);
+        check_tunnelled<IpVersion::v6>(of.ends, of.ends, true);
+        check_tunnelled<IpVersion::v4>({}, of.ends, false);
     }
     auto other = ends_of(TunnelKind::vxlan);
     other.vni ^= 1U;
-    check_loops<IpVersion::v4>(other, ends_of(TunnelKind::vxlan), false);
+    check_tunnelled<IpVersion::v4>(other, ends_of(TunnelKind::vxlan), false);
     auto label = ends_of(TunnelKind::mpls);
     label.arriving_labels = {100, 17};
-    check_loops<IpVersion::v6>(label, ends_of(TunnelKind::mpls), false);
+    check_tunnelled<IpVersion::v6>(label, ends_of(TunnelKind::mpls), false);
     auto end = ends_of(TunnelKind::gre, true);
     end.remote = ip("2001:db8::3");
-    check_loops<IpVersion::v6>(end, ends_of(TunnelKind::gre, true), false);
+    check_tunnelled<IpVersion::v6>(end, ends_of(TunnelKind::gre, true), false);
 }
 
 TEST_CASE("a question on the link is answered there, and one in a VXLAN tunnel inside it") {
@@ -324,13 +270,7 @@ TEST_CASE("a question on the link is answered there, and one in a VXLAN tunnel i
         run::Receiver<MemoryPort, neighbor::Responder> receiver{port, 0, inside, envelope, nullptr, nullptr, &outside};
         HandClock clock{start};
         const auto ask = [&](const Tunnel& around, const neighbor::Party& asker, const plan::IpAddress& target) {
-            MemoryPort::Frame f;
-            const auto room = std::span{f.octets}.subspan(around.octets());
-            f.length = around.octets() + (target.version == IpVersion::v4
-                                              ? neighbor::write_arp_request(room, asker, target)
-                                              : neighbor::write_neighbor_solicitation(room, asker, target));
-            if (!around.is_none()) around.put(f.octets.data(), f.length);
-            port.inject(f);
+            port.inject(question(frame::Envelope{frame::VlanTags{}, around}, asker, target));
             receiver.turn(clock.now(), clock);
             MemoryPort::Frame* answer = nullptr;
             return wire.receive(0, &answer, 1) == 1 ? answer : nullptr;
@@ -342,7 +282,7 @@ TEST_CASE("a question on the link is answered there, and one in a VXLAN tunnel i
         CHECK(outside.dut_mac() == dut);
         CHECK_FALSE(inside.dut_mac());
 
-        const Tunnel back = Tunnel{turned(ends)}.between(dut, own);
+        const Tunnel back = sent_into(ends, dut, own);
         const neighbor::Party asker{.mac = inner_dut, .ip = ip("10.0.1.1")};
         auto* const in_tunnel = ask(back, asker, ip("10.0.1.2"));
         REQUIRE(in_tunnel != nullptr);

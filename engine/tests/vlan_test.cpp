@@ -3,19 +3,16 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <array>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "octets.hpp"
-#include "rig.hpp"
+#include "envelope_rig.hpp"
 
 namespace vlan_test {
 
 using namespace evenhand;
 using namespace evenhand::tests;
-
-frame::VlanTags tags_of(std::vector<std::uint16_t> vlans) { return frame::VlanTags{vlans}; }
 
 TEST_CASE("tags stand behind the MACs: one of 802.1Q, or an outer one of 802.1ad (R5180-09)") {
     auto frame = octets_of(std::string{"0000000000000000"} + "010101010101020202020202" + "0800aabb");
@@ -98,48 +95,13 @@ TEST_CASE("the innermost tag has the VLAN of a frame's flow, which is read again
     }
 }
 
-/// A direction whose frames have tags, sent and received by the loops.
-template <IpVersion V>
-void check_tagged(const std::vector<std::uint16_t>& sent, const std::vector<std::uint16_t>& expected) {
-    constexpr std::uint64_t frames = 200;
-    Rig<V> rig{{.frames = frames}};
-    const auto shape =
-        frame::make_template(rig.plan, frame::Layout<V>::smallest_frame_size,
-                             {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
-    const frame::TaggedSource source{frame::TestFrameSource{shape, plan::FlowDraw{rig.plan, Direction::forward, 1}, {}},
-                                     tags_of(sent)};
-    CHECK(source.frame_octets(0) == frame::Layout<V>::tag_end + 4 * sent.size());
-    run::Sender<MemoryPort, frame::TaggedSource<frame::TestFrameSource>> sender{
-        rig.left,    0,
-        source,      pace::EvenSchedule{start, second, rate_fps},
-        frames,      run::Punctuality{.overdue_after = 100 * us},
-        rig.deadline};
-    run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags_of(expected)};
-    receiver.arm({.trial = trial,
-                  .direction = Direction::forward,
-                  .frames = tests::expected(rig.plan, frame::Layout<V>::smallest_frame_size),
-                  .start = start,
-                  .clock_skew = us,
-                  .residual_end = rig.residual_end,
-                  .ring_lasts = 50 * us,
-                  .burst_lasts = run::receive_burst * us},
-                 rig.map, *rig.tally, rig.clock.now());
-    for (; rig.clock.time < start + (frames + 100) * us; rig.clock.time += 7 * us) {
-        sender.turn(rig.clock.now());
-        receiver.turn(rig.clock.now(), rig.clock);
-    }
-    CHECK(sender.tally().offered_frames == frames);
-    CHECK(rig.got().received_frames == (sent == expected ? frames : 0));
-    CHECK(damage_of(rig.got()) == Damage{.foreign = sent == expected ? 0 : frames});
-}
-
 TEST_CASE("frames with the tags of their side arrive; with others they are foreign") {
-    for (const auto& sent : {std::vector<std::uint16_t>{}, {100}, {200, 100}}) {
-        for (const auto& expected : {std::vector<std::uint16_t>{}, {100}, {101}, {200, 100}}) {
+    for (const auto& sent : {Vlans{}, {100}, {200, 100}}) {
+        for (const auto& expected : {Vlans{}, {100}, {101}, {200, 100}}) {
             CAPTURE(sent.size());
             CAPTURE(expected.size());
-            check_tagged<IpVersion::v4>(sent, expected);
-            check_tagged<IpVersion::v6>(sent, expected);
+            check_loops<IpVersion::v4>(tags_of(sent), tags_of(expected), sent == expected);
+            check_loops<IpVersion::v6>(tags_of(sent), tags_of(expected), sent == expected);
         }
     }
 }
@@ -149,15 +111,9 @@ TEST_CASE("a question with the tags is answered with them, and one without is no
         Rig4 rig;
         const auto tags = tags_of({200, 100});
         run::Receiver<MemoryPort, neighbor::Responder> receiver{rig.right, 0, rig.responder, tags};
-        MemoryPort::Frame* question = nullptr;
-        REQUIRE(rig.left.reserve(0, &question, 1) == 1);
-        const std::size_t around = has_tags ? tags.octets() : 0;
-        const auto octets =
-            neighbor::write_arp_request(std::span{question->octets}.subspan(around),
-                                        {.mac = dut_mac, .ip = rig.plan.right.dut_address}, *rig.plan.right.gateway);
-        if (has_tags) tags.put(question->octets.data());
-        question->length = octets + around;
-        REQUIRE(rig.left.send(0, &question, 1) == 1);
+        const auto asked = question(has_tags ? tags : tags_of({}), {.mac = dut_mac, .ip = rig.plan.right.dut_address},
+                                    *rig.plan.right.gateway);
+        rig.right.inject(asked);
         receiver.turn(rig.clock.now(), rig.clock);
         CHECK(rig.responder.answers() == (has_tags ? 1 : 0));
         MemoryPort::Frame* answer = nullptr;
@@ -167,7 +123,7 @@ TEST_CASE("a question with the tags is answered with them, and one without is no
               "88a800c8"
               "81000064"
               "0806");
-        CHECK(answer->length == question->length);
+        CHECK(answer->length == asked.length);
     }
 }
 

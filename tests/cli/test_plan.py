@@ -235,6 +235,68 @@ def test_frames_have_the_macs_of_their_hosts(evenhand: Run) -> None:
     assert (refused.error.code, refused.error.where) == ("spec.hosts-without-macs", "--host-macs")
 
 
+BED = """isolated_test_environment = true
+[left]
+device = "net_memif0,role=client,id=0,socket=/run/x.sock"
+mac = "02:00:00:00:00:01"
+dut_mac = "02:00:00:00:00:02"
+vlan = 100
+[left.tunnel]
+kind = "mpls"
+labels = [100, 200]
+[right]
+device = "net_memif1,role=client,id=1,socket=/run/x.sock"
+mac = "02:00:00:00:00:03"
+[right.tunnel]
+kind = "vxlan"
+local = "2001:db8::2"
+remote = "2001:db8::1"
+vni = 5
+[tester]
+cpus = [1]
+"""
+
+
+@pytest.mark.wire
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+@pytest.mark.parametrize("size", ["200", "200:1,600:2"])
+def test_frames_are_shown_as_the_ports_of_a_testbed_send_them(
+    evenhand: Run, tmp_path: Path, plan: str, size: str
+) -> None:
+    """In tags and tunnel of the sending side, with the MACs that the file gives; in files, too."""
+    from scapy.utils import rdpcap
+
+    bed = tmp_path / "bed.toml"
+    bed.write_text(BED)
+    shown = evenhand("plan", "frames", plan, "--testbed", bed, "--frame-size", size, "--json").json
+    assert (shown["vlan"], shown["tunnel"]) == ([100], {"kind": "mpls", "labels": [100, 200]})
+    version = "45" if plan == "gateway-v4" else "60"
+    macs, labels = "020000000002020000000001", "0006400a000c810a"
+    bare = evenhand("plan", "frames", plan, "--vlan", "100", "--frame-size", size, "--json").json["frames"]
+    for frame, without in zip(shown["frames"], bare, strict=True):
+        assert frame["octets"].startswith(f"{macs}81000064" + "8847" + labels + version)
+        assert frame["octets"][52:] == without["octets"][36:]
+        assert (frame["source"], frame["sequence"]) == (without["source"], without["sequence"])
+    capture = tmp_path / "frames.pcap"
+    options = ("--testbed", bed, "--frame-size", size, "--direction", "reverse", "--count", "3")
+    assert evenhand("plan", "frames", plan, *options, "--format", "pcap", "--output", capture).code == 0
+    untagged = evenhand("plan", "frames", plan, *options[2:], "--json").json["frames"]
+    for packet, without in zip(map(bytes, rdpcap(str(capture))), untagged, strict=True):
+        assert packet[:14].hex() == "000000000000020000000003" + "86dd"
+        assert packet[22:54].hex() == "20010db8000000000000000000000002" + "20010db8000000000000000000000001"
+        assert packet[62:70].hex() == "0800000000000500"
+        assert packet[70:84].hex() == "000000000000020000000003" + without["octets"][24:28]
+        assert packet[84:].hex() == without["octets"][28:]
+
+
+def test_a_testbed_says_in_which_vlan_frames_are(evenhand: Run, tmp_path: Path) -> None:
+    bed = tmp_path / "bed.toml"
+    bed.write_text(BED)
+    ended = evenhand("plan", "frames", "gateway-v4", "--testbed", bed, "--vlan", "100")
+    assert ended.code == 2
+    assert (ended.error.code, ended.error.where) == ("cli.options-exclude-each-other", "--vlan, --testbed")
+
+
 def test_a_wrong_direction_is_refused(evenhand: Run) -> None:
     assert evenhand("plan", "frames", "gateway-v4", "--direction", "up").code == 2
 

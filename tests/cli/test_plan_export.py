@@ -124,6 +124,20 @@ def test_each_field_has_a_seed_of_its_own_which_follows_from_the_plans(evenhand:
     seeds(str(2**64 - 1))
 
 
+@pytest.mark.parametrize("plan", ["gateway-v4", "gateway-v6"])
+def test_what_a_testbed_puts_around_frames_is_listed_as_not_in_the_export(
+    evenhand: Run, tmp_path: Path, plan: str
+) -> None:
+    (tmp_path / "lab.toml").write_text(
+        TESTBED.replace("[right]", '[left.tunnel]\nkind = "mpls"\nlabels = [100]\n[right]\nvlan = [200, 100]')
+    )
+    unsaid = exported(evenhand, plan, "--testbed", "lab.toml")["unsaid"]
+    assert [text for text in unsaid if "Around" in text] == [
+        "Around the frames: left MPLS label 100; right VLAN 200.100. The flows are those without it."
+    ]
+    assert not any("Around" in text for text in exported(evenhand, plan)["unsaid"])
+
+
 def test_macs_come_from_the_testbed_file(evenhand: Run, tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(
         TESTBED.replace(

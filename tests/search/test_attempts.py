@@ -248,3 +248,28 @@ def test_mlr_measures_a_lower_load_where_no_time_is_clean_beside_the_limit(below
     assert (found.outcome, result.above_ceiling_fps) == (Outcome.FOUND, None)
     assert found.found_to == (pytest.approx(apart) if apart > goal.width else None)
     assert apart <= WIDEST_UNCLEAN
+
+
+def test_mlr_steps_down_from_an_unclean_load_in_steps_that_double_and_asks_it_no_more() -> None:
+    """MLR-10: each step by half the narrowest goal's width more; the load that is measured in its stead
+    answers for it from then on."""
+    busy = Busy(limit_fps=0.994 * LIMIT_FPS, again_from_fps=1.001 * LIMIT_FPS)
+    narrow, wide = MlrGoal(name="NDR"), MlrGoal(name="PDR", loss_ratio=0.005, width=0.05)
+    find_goals(busy, MlrGoals(goals=(wide, narrow), max_fps=1e6))
+    loads = list(dict.fromkeys(busy.loads))
+    is_unclean = [busy.limit_fps < load < busy.again_from_fps for load in loads]
+    first = is_unclean.index(True)
+    last = first + is_unclean[first:].index(False)
+    assert last - first >= 2
+    expected = [loads[first] * (1 - narrow.width / 2 * (2**step - 1)) for step in range(last - first + 1)]
+    assert loads[first : last + 1] == pytest.approx(expected)
+    assert {busy.loads.count(load) for load in loads[first:last]} == {2}
+
+
+def test_mlr_takes_no_load_a_little_lower_where_none_above_was_measured() -> None:
+    """There the tester's own limit may be far below: the next load is lower by a fifth or more."""
+    busy = Busy(limit_fps=0.3 * LIMIT_FPS)
+    find_goals(busy, MlrGoals(goals=(MlrGoal(name="NDR"),), max_fps=1e6))
+    first, second = list(dict.fromkeys(busy.loads))[:2]
+    assert first > busy.limit_fps
+    assert second <= 0.8 * first

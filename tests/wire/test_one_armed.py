@@ -18,6 +18,7 @@ from evenhand.testbed import lay_out_workers
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
 from tests.wire.lying_dut import LEFT, Sent, is_test_frame, lying_dut, routed
+from tests.wire.tunnels import OUTER, tunnel
 from tests.wire.veth_cable import ip
 from tests.wire.wire_session import (
     AMISS,
@@ -46,6 +47,7 @@ DEVICES = {
 }
 TESTER_MAC = b"\x02\x00\x00\x00\xa0\x01"
 """MAC of the left tap."""
+VNI_OF: dict[SideName, int] = {"left": 100, "right": 200}
 _numbers = count()
 
 
@@ -53,10 +55,26 @@ def sysctl(namespace: str, *settings: str) -> None:
     ip("netns", "exec", namespace, "sysctl", "-qw", *settings)
 
 
+def add_tunnels(dut: str, outer: int) -> None:
+    """Two VXLAN tunnels on `eth1`, between the same ends."""
+    local, remote = OUTER[outer]
+    end = (f"{remote}/24",) if outer == 4 else (f"{remote}/64",)
+    ip("-n", dut, "address", "add", *end, "dev", "eth1", *(["nodad"] if outer == 6 else []))
+    ip("netns", "exec", dut, "ethtool", "-K", "eth1", "tx", "off")  # checksums, which no NIC adds here
+    for vni in VNI_OF.values():
+        made = ("link", "add", f"vxlan{vni}", "type", "vxlan", "id", str(vni), "dstport", "4789")
+        ip("-n", dut, *made, "local", remote, "remote", local, "dev", "eth1")
+        ip("-n", dut, "link", "set", f"vxlan{vni}", "up")
+
+
 @contextmanager
-def kernel_on_a_stick(plan: AddressPlan) -> Iterator[str]:
+def kernel_on_a_stick(plan: AddressPlan, outer: int | None = None) -> Iterator[str]:
     """The namespace of the tester, in which `arm` leads to a router that has both sides of the plan on one
-    interface."""
+    interface.
+
+    Args:
+        outer: Each side is in a VXLAN tunnel instead, VNI_OF says which, over this IP version.
+    """
     number = next(_numbers)
     tester, dut = (f"evenhand-arm-{os.getpid()}-{number}-{end}" for end in ("tester", "dut"))
     made = []
@@ -70,10 +88,13 @@ def kernel_on_a_stick(plan: AddressPlan) -> Iterator[str]:
         ip("-n", dut, "link", "set", "eth1", "up")
         sysctl(dut, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
         sysctl(dut, "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf.eth1.send_redirects=0")
+        if outer is not None:
+            add_tunnels(dut, outer)
         for side in (plan.left, plan.right):
             assert side.gateway is not None
             nodad = ["nodad"] if plan.ip_version == 6 else []
-            ip("-n", dut, "address", "add", str(side.dut[0]), "dev", "eth1", *nodad)
+            interface = "eth1" if outer is None else f"vxlan{VNI_OF[side.name]}"
+            ip("-n", dut, "address", "add", str(side.dut[0]), "dev", interface, *nodad)
             for network in side.host_networks:
                 ip("-n", dut, "route", "add", str(network), "via", str(side.gateway.ip))
         yield tester
@@ -90,6 +111,7 @@ def open_one_armed(
     vlans: tuple[list[int], list[int]] = ([], []),
     dut_macs: tuple[str, str] | None = NOBODY,
     frame_size: int | None = None,
+    tunnels: dict[SideName, Document] | None = None,
     **of_ports: Any,
 ) -> Document:
     """Both sides on this device."""
@@ -99,6 +121,7 @@ def open_one_armed(
             "device": device,
             **({"dut_mac": mac} if mac is not None else {}),
             **({"vlan": vlan} if vlan else {}),
+            **({"tunnel": tunnels[side]} if tunnels else {}),
             **of_ports,
         }
         for side, mac, vlan in zip(sides, dut_macs or (None, None), vlans, strict=True)
@@ -141,6 +164,24 @@ def test_the_kernel_routes_between_two_networks_of_one_link(driver: str, plan: A
         # What the kernel says of itself, such as its multicast groups, is foreign.
         assert not any(direction[f"{kind}_frames"] for kind in AMISS if kind != "foreign")
     assert "hop_limit" not in {note["code"] for note in document["notes"]}
+
+
+@in_namespaces
+@pytest.mark.parametrize(("plan", "outer"), [(PLANS[0], 6), (PLANS[1], 4)], ids=("v4-in-v6", "v6-in-v4"))
+def test_the_kernel_routes_between_two_tunnels_of_one_link(plan: AddressPlan, outer: int) -> None:
+    """RFC 7348: the tester asks for the one end once, for each gateway in its tunnel, and the VNI says whose
+    a frame is."""
+    with kernel_on_a_stick(plan, outer) as namespace:
+        command: list[Any] = ["ip", "netns", "exec", namespace, find_engine()]
+        with engine(command) as session:
+            tunnels = {side: {**tunnel("vxlan", outer), "vni": vni} for side, vni in VNI_OF.items()}
+            open_one_armed(session, plan, DEVICES["net_af_packet"], dut_macs=None, tunnels=tunnels)
+            session.request("resolve", timeout_s=10)
+            document = valid_trial(session, rate_fps=1_000, duration_s=0.5)
+    assert document["verdict"] == "PASS", document["reasons"]
+    for direction in document["directions"].values():
+        assert direction["received_frames"] == direction["offered_frames"] == 500
+        assert not any(direction[f"{kind}_frames"] for kind in AMISS if kind != "foreign")
 
 
 def vlan_router(plan: AddressPlan, to: dict[int, int], *, drops: int = 0) -> Any:

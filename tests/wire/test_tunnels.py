@@ -18,7 +18,8 @@ from scapy.layers.l2 import GRE, Ether
 from scapy.layers.vxlan import VXLAN
 from scapy.utils import rdpcap
 
-from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6
+from evenhand.cli.plan_frames import ask_for_frames
+from evenhand.plan import SIDES, AddressPlan, SideName, gateway_v4, gateway_v6, make_plan
 from evenhand.testbed import needed_memory_mb
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
@@ -157,7 +158,7 @@ def test_the_wire_holds_the_frames_of_the_plan_in_the_tunnel(
     plan: AddressPlan, kind: str, outer: int, tmp_path: Path
 ) -> None:
     """Another reader finds each outer field as the RFC of the tunnel has it, and inside the frames that are
-    sent without a tunnel."""
+    sent without a tunnel. The preview in the tunnel shows the same outer octets."""
     capture = tmp_path / "left.pcap"
     frames = 100
 
@@ -193,6 +194,24 @@ def test_the_wire_holds_the_frames_of_the_plan_in_the_tunnel(
     assert [without_time(frame, version)[ethernet:] for frame in found] == [
         without_time(bytes.fromhex(frame["octets"]), version)[ethernet:] for frame in shown
     ]
+    inner_macs = {"dut_mac": NOBODY[0]} if kind == "vxlan" else {}
+    previewed = ask_for_frames(
+        find_engine(None),
+        plan,
+        size=plan.smallest_frame_size,
+        seed=77,
+        direction="forward",
+        ranges=[(0, frames)],
+        around={
+            "tunnel": {**tunnel(kind, outer), **inner_macs},
+            "source_mac": sent[0][6:12].hex(":"),
+            "destination_mac": NOBODY[0],
+        },
+    )
+    headers = OCTETS[kind, outer] + ethernet  # the time of a tag does not change them: inner sums stay right
+    for frame, preview in zip(sent, previewed, strict=True):
+        assert preview["octets"][: 2 * headers] == frame[:headers].hex()
+        assert len(preview["octets"]) == 2 * len(frame)
 
 
 @pytest.mark.root
@@ -282,5 +301,32 @@ def test_what_cannot_be_in_a_tunnel_is_refused(tmp_path: Path) -> None:
     with engine() as session, raises("engine.bad-request", match=r"10\.0\.0\.1") as refused:
         open_tunnels(session, plan, devices, {"left": inside})
     assert refused.value.where == "left.tunnel"
-    with engine() as session, raises("engine.bad-request", match="one port"):
-        open_tunnels(session, plan, (devices[0], devices[0]), {"right": tunnel("vxlan")})
+    same: dict[SideName, Document] = {"left": tunnel("vxlan"), "right": tunnel("vxlan")}
+    with engine() as session, raises("engine.bad-request", match="in one tunnel") as refused:
+        open_tunnels(session, plan, (devices[0], devices[0]), same)
+    assert refused.value.where == "left.tunnel"
+    right_host = {**tunnel("gre"), "local": str(plan.right.gateway.ip) if plan.right.gateway else ""}
+    with engine() as session, raises("engine.bad-request", match=r"10\.0\.1\.2"):
+        open_tunnels(session, plan, (devices[0], devices[0]), {"left": right_host})
+
+
+@pytest.mark.parametrize(
+    ("plan", "of", "size", "code"),
+    [
+        (make_plan("siit"), tunnel("vxlan"), 128, "engine.bad-request"),
+        (make_plan("direct_v4_net24"), tunnel("gre"), 128, "engine.bad-request"),
+        (gateway_v6(), tunnel("vxlan", 6), 9216 - 70 + 1, "engine.bad-frame-size"),
+    ],
+    ids=("translated", "direct", "too-long"),
+)
+def test_a_preview_refuses_what_a_tester_would(plan: AddressPlan, of: Document, size: int, code: str) -> None:
+    with raises(code):
+        ask_for_frames(
+            find_engine(None),
+            plan,
+            size=size,
+            seed=1,
+            direction="forward",
+            ranges=[(0, 1)],
+            around={"tunnel": of},
+        )

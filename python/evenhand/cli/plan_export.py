@@ -102,6 +102,7 @@ def export_plan(
         duration_s=duration_s,
         seed=seed,
         macs=None if testbed is None else _macs(testbed),
+        around=() if testbed is None else _around(testbed),
     )
     if json_output:
         write_json(
@@ -130,6 +131,19 @@ def _line_rates(path: Path | None) -> Mapping[SideName, float | None]:
     from evenhand.rig import read_testbed  # takes longer to load than the rest
 
     return read_testbed(path).line_rates
+
+
+def _around(path: Path) -> list[str]:
+    """What is around the frames of each side that has something there."""
+    from evenhand.rig import read_testbed  # takes longer to load than the rest
+
+    found = []
+    for side, port in read_testbed(path).ports.items():
+        words = [f"VLAN {'.'.join(map(str, port.vlan))}"] if port.vlan else []
+        words += [port.tunnel.words] if port.tunnel is not None else []
+        if words:
+            found.append(f"{side} {', '.join(words)}")
+    return found
 
 
 def _macs(path: Path) -> dict[SideName, PortMacs]:

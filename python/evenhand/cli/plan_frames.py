@@ -7,7 +7,8 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -26,9 +27,11 @@ from evenhand.plan import (
     Direction,
     FrameSize,
     HostMacs,
+    SideName,
     describe_mix,
     describe_plan,
     mix_request,
+    sending_side,
     whole_octets,
 )
 from evenhand.report.proof import make_pcap
@@ -65,6 +68,15 @@ def frames(
     host_macs: HostMacsOption = "port",
     frame_size: FramesOption = None,
     vlan: VlanOption = None,
+    testbed: Annotated[
+        Path | None,
+        typer.Option(
+            "--testbed",
+            metavar="FILE",
+            help="Show frames as the ports of this testbed file send them: in their VLAN tags and tunnel,"
+            " with the MACs that the file gives.",
+        ),
+    ] = None,
     frame_format: Annotated[FrameFormat | None, typer.Option("--format", help="Default: table.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")
@@ -92,9 +104,8 @@ def frames(
         )
     plan = shape.read(name)
     check_host_macs(host_macs, plan)
-    vlans = rig.parse_vlans(vlan or "none", where="--vlan")
-    tags = vlans["right" if direction == "reverse" else "left"]
-    size, note = read_frames(plan, frame_size, tag_octets=rig.tag_octets(dict.fromkeys(SIDES, tags)))
+    around = _Around.of(sending_side(direction), vlan, testbed)
+    size, note = read_frames(plan, frame_size, tag_octets=rig.tag_octets(dict.fromkeys(SIDES, around.vlans)))
     if note is not None:
         err().print(note)
     drawn = ask_for_frames(
@@ -105,7 +116,7 @@ def frames(
         direction=direction,
         ranges=[(first, count)] if numbers is None else read_numbers(numbers),
         host_macs=host_macs,
-        vlans=tags,
+        around=around.to_request(),
     )
     if json_output:
         write_json(
@@ -115,7 +126,8 @@ def frames(
                 "address_plan": describe_plan(plan),
                 "frame_size": whole_octets(size),
                 "mix": describe_mix(plan, size),
-                "vlan": list(tags),
+                "vlan": list(around.vlans),
+                "tunnel": None if around.tunnel is None else around.tunnel.to_contract(),
                 "seed": seed,
                 "direction": direction,
                 "frames": drawn,
@@ -125,6 +137,40 @@ def frames(
         out().print(_frames_table(drawn))
     else:
         _write(_encode(drawn, chosen_format), output)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Around:
+    """What the sending port puts around frames, and the MACs of its link."""
+
+    vlans: rig.Vlans
+    tunnel: rig.Tunnel | None = None
+    mac: str | None = None
+    dut_mac: str | None = None
+
+    @classmethod
+    def of(cls, side: SideName, vlan: str | None, testbed: Path | None) -> _Around:
+        """RequestError for what `--vlan` and `--testbed` cannot be."""
+        if testbed is None:
+            return cls(vlans=rig.parse_vlans(vlan or "none", where="--vlan")[side])
+        if vlan is not None:
+            raise RequestError(
+                "the testbed file says in which VLAN frames are sent, so --vlan would have no effect",
+                code="cli.options-exclude-each-other",
+                where="--vlan, --testbed",
+                next_step="Give only one of them.",
+            )
+        port = rig.read_testbed(testbed).ports[side]
+        return cls(vlans=port.vlan, tunnel=port.tunnel, mac=port.mac, dut_mac=port.dut_mac)
+
+    def to_request(self) -> dict[str, Any]:
+        said = {
+            "vlan": list(self.vlans) or None,
+            "tunnel": None if self.tunnel is None else self.tunnel.to_contract(),
+            "source_mac": self.mac,
+            "destination_mac": self.dut_mac,
+        }
+        return {key: value for key, value in said.items() if value is not None}
 
 
 def _refuse_beside_json(frame_format: FrameFormat | None, output: Path | None) -> None:
@@ -148,15 +194,15 @@ def ask_for_frames(
     direction: Direction,
     ranges: Sequence[tuple[int, int]],
     host_macs: HostMacs = "port",
-    vlans: rig.Vlans = (),
+    around: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """The engine's preview: the draw exists once, in the engine, so what is shown is what will be sent. MACs
-    of ports are unknown: 0.
+    that are not known are 0.
 
     Args:
         ranges: First number and count of each.
+        around: What the request says of the sending port.
     """
-    tags: dict[str, Any] = {"vlan": list(vlans)} if vlans else {}
     drawn: list[dict[str, Any]] = []
     with EngineSession([engine]) as session:
         for first, count in ranges:
@@ -170,7 +216,7 @@ def ask_for_frames(
                 first=first,
                 count=count,
                 host_macs=host_macs,
-                **tags,
+                **(around or {}),
             )
             drawn += reply["frames"]
     return drawn

@@ -50,6 +50,7 @@ def otg_of(
     duration_s: float,
     seed: int,
     macs: Mapping[SideName, PortMacs] | None = None,
+    around: Sequence[str] = (),
 ) -> OtgExport:
     """The configuration.
 
@@ -57,6 +58,7 @@ def otg_of(
         frame_size: Octets with FCS.
         rate_fps: Frames per second per direction.
         macs: MACs of the ports and the DUT; what is unknown is left out.
+        around: What the testbed puts around frames, in words: the flows are those without it.
 
     Raises:
         RequestError: A pattern of the plan that OTG has no words for, or a rate that is not a whole number of
@@ -76,7 +78,8 @@ def otg_of(
         _flow(plan, direction, frame_size, int(rate_fps), duration_s, draw, macs) for direction in directions
     ]
     document = {"ports": [{"name": "left"}, {"name": "right"}], "flows": flows}
-    return OtgExport(document=document, unsaid=(*dict.fromkeys(unsaid), *_always(plan, macs)))
+    outside = [f"Around the frames: {'; '.join(around)}. The flows are those without it."] if around else []
+    return OtgExport(document=document, unsaid=(*dict.fromkeys(unsaid), *outside, *_always(plan, macs)))
 
 
 class _Draw:

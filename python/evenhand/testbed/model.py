@@ -93,7 +93,7 @@ class Testbed(TomlTable):
     each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
     one_armed: bool = False
     """Both sides are on one port, which `left` and `right` both name: the DUT is a router on a stick. They
-    are apart by their VLANs or, where these are the same, by their networks."""
+    are apart by their VLANs or tunnels or, where these are the same, by their networks."""
     left: TestbedPort
     right: TestbedPort
     tester: Tester
@@ -164,10 +164,11 @@ class Testbed(TomlTable):
                 " for both, or leave one_armed out",
                 code="rig.one-armed",
             )
-        if self.tunnels:
+        tunnels = list(self.tunnels.values())
+        if self.left.vlan == self.right.vlan and len({tunnel.arriving for tunnel in tunnels}) < len(tunnels):
             raise UnfitError(
-                f"one_armed, and {' and '.join(self.tunnels)} in a tunnel: give each side a port of its own,"
-                " or leave the tunnel out",
+                f"one_armed, and the frames of both sides arrive in one tunnel, {tunnels[0].words}: give each"
+                " side a VNI, labels or ends of its own, or a VLAN",
                 code="rig.one-armed",
             )
         for key in ("device", "line_rate", "receive_ring_frames", "transmit_ring_frames", "link_timeout"):

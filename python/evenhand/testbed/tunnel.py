@@ -24,6 +24,8 @@ FIRST_LABEL = 16
 LARGEST_LABEL = (1 << 20) - 1
 LARGEST_VNI = (1 << 24) - 1
 MOST_LABELS = 8
+VXLAN_PORT = 4789
+"""RFC 7348, 8."""
 
 
 def _address(value: Any) -> Any:
@@ -122,6 +124,14 @@ class Tunnel(TomlTable):
             return _LABEL * len(self.labels or ())
         outer = _OUTER_IP[ipaddress.ip_address(self.local or "").version]
         return outer + {"vxlan": _VXLAN_OVER_UDP, "gre": _GRE, "ip": 0}[self.kind]
+
+    @property
+    def arriving(self) -> tuple[object, ...]:
+        """What tells the frames that arrive in it from those in another one on the same link."""
+        if self.kind == "mpls":
+            return self.kind, self.arriving_labels or self.labels
+        ends = (ipaddress.ip_address(end or "") for end in (self.local, self.remote))
+        return self.kind, *ends, self.vni, self.udp_port or VXLAN_PORT
 
     @property
     def words(self) -> str:
