@@ -196,7 +196,7 @@ void check_each_side_answers(const Arms& arms) {
         return sent.tunnel().has_ethernet() ? sent : sent.outside();
     };
     const auto is_asked = [&](Side side) {
-        const auto& of = arm.around[side].expected().tunnel();
+        const frame::Tunnel of = arm.around[side].expected().tunnel();
         return !of.has_ends() || of.has_ethernet();
     };
     std::uint64_t answers = 0;
