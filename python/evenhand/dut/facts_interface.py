@@ -14,7 +14,7 @@ from evenhand.plan import AddressPlan, Direction, SideName
 from evenhand.predict import DeviceModel, HashType, Prediction, predict
 from evenhand.predict.ethtool import read_ethtool
 from evenhand.predict.ethtool_text import fields_of
-from evenhand.testbed.dut_table import is_of_side
+from evenhand.testbed.places import is_of_side
 
 COMMANDS = {
     "driver": "ethtool -i {0}",

@@ -20,7 +20,7 @@ from evenhand.dut.linux_answers import read_carriers
 from evenhand.dut.ssh import SshShell, open_shell
 from evenhand.dut.witness import DutWitness, open_witness
 from evenhand.plan import SIDES, SideName
-from evenhand.testbed.dut_table import place_of
+from evenhand.testbed.places import place_of
 
 if TYPE_CHECKING:
     from evenhand.testbed import TestbedDut
