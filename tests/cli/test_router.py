@@ -202,13 +202,16 @@ def trial(folder: Path, testbed: str, *options: str) -> subprocess.CompletedProc
     )
 
 
-def whole_trial(folder: Path, testbed: str, *options: str) -> dict[str, Any]:
-    """The document of a trial that sent all of its frames and lost none: this machine may keep the tester
-    from sending them, or the router from its CPU until frames come too late."""
+def whole_trial(folder: Path, testbed: str, *options: str, engines: int = 1) -> dict[str, Any]:
+    """The document of a trial in which all engines sent all of their frames and lost none: this machine may
+    keep the tester from sending them or an engine from answering, or the router from its CPU until frames
+    come too late."""
 
     def came(document: dict[str, Any]) -> bool:
-        return was_sent_whole(document["trial"]) and all(
-            direction["lost_frames"] == 0 for direction in document["trial"]["directions"].values()
+        return (
+            len(document["trial"].get("engines", ("one",))) == engines
+            and was_sent_whole(document["trial"])
+            and all(direction["lost_frames"] == 0 for direction in document["trial"]["directions"].values())
         )
 
     def measured() -> dict[str, Any]:
@@ -298,7 +301,7 @@ def test_the_file_of_a_router_with_several_port_pairs_has_an_engine_for_each(
 ) -> None:
     """On two CPUs the second engine has the router's, which is told."""
     router = start_router(tmp_path, "reference-router.toml", "--pairs", "2", "--hosts", "50", plan=plan)
-    document = whole_trial(tmp_path, "reference-router.toml")
+    document = whole_trial(tmp_path, "reference-router.toml", engines=2)
     counters, told = end(router)
     engines = document["trial"]["engines"]
     assert [each["engine"] for each in engines] == ["pair1", "pair2"]

@@ -100,7 +100,7 @@ class Stopped:
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_script_names_the_ports_whose_links_it_means(engine: Any, version: int) -> None:
-    """Of no names, all are meant."""
+    """No name means all of them."""
     service = OtgService(Stopped(engine), plans=(), locations={}, run_name="a.evenhand")  # type: ignore[arg-type]
     service.set_config(json_format.Parse(config(version).serialize(), pb.Config()))
 

@@ -33,7 +33,7 @@ from tests.errors import raises
 from tests.wire.several_engines import open_group, silent_ports
 from tests.wire.wire_session import FAST_WAITS, PATIENT, versions
 
-pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
+pytestmark = [pytest.mark.wire, pytest.mark.two_cpus]
 WAITS = Waits(**{**FAST_WAITS, "after_routing_s": 0.6})
 LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
 BEFORE_SENDING_S, WHILE_SENDING_S = 0.4, 2.0
