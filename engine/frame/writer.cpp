@@ -346,8 +346,8 @@ FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept {
 }
 
 ClassShapes::ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
-                         const std::vector<std::uint8_t>& classes)
-    : cycle{classes} {
+                         const std::vector<std::uint8_t>& places_of_cycle)
+    : cycle{places_of_cycle} {
     first.emplace_back(templates.front());
     for (const auto& t : templates) heads.push_back({t.head});
     for (const std::size_t c : cycle) {

@@ -56,10 +56,10 @@ struct ClassPorts {
 class ClassShapes {
    public:
     ClassShapes() = default;
-    /// `templates`: by class. `ports`: by class; empty if all are drawn. `cycle`: the classes of the frames, by place,
+    /// `templates`: by class. `ports`: by class; empty if all are drawn. `places_of_cycle`: the classes of the frames,
     /// with FlowBlock::size places after the last one from which a block begins.
     ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
-                const std::vector<std::uint8_t>& cycle);
+                const std::vector<std::uint8_t>& places_of_cycle);
 
     struct alignas(64) Head {
         std::array<std::byte, FrameTemplate::room> octets{};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "envelope_rig.hpp"
@@ -27,8 +28,8 @@ struct Around {
     Vlans vlans;
     frame::TunnelEnds tunnel{};
 
-    Around(const Vlans& of) : vlans{of} {}  // NOLINT(google-explicit-constructor)
-    Around(const Vlans& of, const frame::TunnelEnds& ends) : vlans{of}, tunnel{ends} {}
+    Around(Vlans of) : vlans{std::move(of)} {}  // NOLINT(google-explicit-constructor)
+    Around(Vlans of, frame::TunnelEnds ends) : vlans{std::move(of)}, tunnel{std::move(ends)} {}
 
     [[nodiscard]] frame::Envelope expected() const { return {tags_of(vlans), frame::Tunnel{tunnel}}; }
     /// What the DUT puts around its frames.

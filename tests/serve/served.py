@@ -130,7 +130,8 @@ def wait_until(is_so: Callable[[], Any], what: str) -> Any:
 
 @contextmanager
 def server_process(folder: Path, *options: str) -> Iterator[str]:
-    """`evenhand serve` as a process of its own; gives its address."""
+    """`evenhand serve` as a process of its own; gives its address. It ends without a word, also while pages
+    are open."""
     command = [sys.executable, "-m", "evenhand", "serve", str(folder), "--listen", "0", *options]
     environment = {**os.environ, "XDG_CACHE_HOME": str(folder / ".cache")}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
@@ -139,11 +140,11 @@ def server_process(folder: Path, *options: str) -> Iterator[str]:
         said = process.stderr.readline()
         assert "http://" in said, said + process.stderr.read()
         yield next(word for word in said.split() if word.startswith("http://127")).rstrip("/")
-    finally:
         process.send_signal(signal.SIGINT)
-        process.wait(GIVE_UP_S)
-        if process.stderr is not None:
-            process.stderr.close()
+        assert process.communicate(timeout=GIVE_UP_S)[1] == ""
+    finally:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -159,7 +160,9 @@ def test_a_socket_file_is_its_owners_and_goes_away(tmp_path: Path) -> None:
 
 
 def test_both_loopback_addresses_answer(tmp_path: Path) -> None:
-    with server_process(tmp_path) as address:
+    """Until the server is ended, which it is while a page waits for news."""
+    with ExitStack() as open_pages, server_process(tmp_path) as address:
+        open_pages.enter_context(urlopen(f"{address}/events"))
         for host in ("127.0.0.1", "[::1]") if socket.has_ipv6 else ("127.0.0.1",):
             with urlopen(address.replace("127.0.0.1", host) + "/") as answer:
                 assert answer.status == 200

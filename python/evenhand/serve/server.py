@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import logging
 import os
 import re
 import socket
@@ -89,9 +91,16 @@ def serve(
         limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=GRACE_S,
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)
     with _sockets(place, socket_file) as sockets:
         say([_address(each, rules.base_path) for each in sockets])
         uvicorn.Server(config).run(sockets=list(sockets))
+
+
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """Pages that are open when the server ends are no error, but uvicorn tells of each with a traceback."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not (isinstance(error, asyncio.CancelledError) or record.getMessage().startswith("Cancel "))
 
 
 @contextmanager
