@@ -32,6 +32,7 @@ RATE_FPS = 1_000_000
 SECONDS = at_length(5, 1)
 TRIES = at_length(8, 2)
 LATE_S = 0.3
+GIVE_UP_S = 60.0
 SIZE = 128
 HOSTS = {4: ("198.18.0.1", "198.19.0.1"), 6: ("2001:2::2", "2001:2:0:8000::2")}
 
@@ -57,24 +58,27 @@ def config(version: int, *, rate_fps: int = RATE_FPS, seconds: float = SECONDS) 
     return made
 
 
-def start(api: Any) -> list[str]:
+def start(api: Any) -> None:
     wanted = api.control_state()
     wanted.traffic.flow_transmit.state = "start"
-    return list(api.set_control_state(wanted).warnings or [])
+    api.set_control_state(wanted)
 
 
 def metrics(api: Any) -> list[Any]:
-    return list(
-        api.get_metrics(api.metrics_request().deserialize({"choice": "flow", "flow": {}})).flow_metrics
-    )
+    wanted = api.metrics_request()
+    wanted.flow.flow_names = []  # all of them
+    return list(api.get_metrics(wanted).flow_metrics)
 
 
 def ended(api: Any) -> list[Any]:
-    while True:
+    """The metrics of all flows once they have ended."""
+    give_up = time.monotonic() + GIVE_UP_S
+    while time.monotonic() < give_up:
         found = metrics(api)
         if all(metric.transmit == "stopped" for metric in found):
             return found
         time.sleep(0.1)
+    sys.exit(f"otg: the flows have not ended within {GIVE_UP_S:g} s")
 
 
 def received_frames(router: ReferenceRouter) -> int:
@@ -89,6 +93,8 @@ def first_frame_s(api: Any, router: ReferenceRouter) -> float:
     begin = time.monotonic()
     caller.start()
     while received_frames(router) == before:
+        if time.monotonic() > begin + GIVE_UP_S:
+            sys.exit(f"otg: no frame has come to the router within {GIVE_UP_S:g} s of the start")
         time.sleep(0.001)
     found = time.monotonic() - begin
     caller.join()

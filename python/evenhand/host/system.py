@@ -15,6 +15,9 @@ from evenhand.host.finding import Finding, Part, State, list_folder, read_host_f
 from evenhand.testbed import LEAST_MEMORY_MB
 
 TESTED_SYSTEMS = (("debian", "12"), ("debian", "13"))
+CPU_FOLDER = Path("sys/devices/system/cpu")
+ROUTER_AND_TESTER = 2
+"""CPUs that a DUT inside this machine and its tester need: one each."""
 
 
 def check_system(root: Path) -> Finding:
@@ -106,11 +109,6 @@ def _size(kilobytes: int) -> str:
         if kilobytes >= factor:
             return f"{kilobytes // factor} {unit}"
     return f"{kilobytes} kB"
-
-
-CPU_FOLDER = Path("sys/devices/system/cpu")
-ROUTER_AND_TESTER = 2
-"""CPUs that a DUT inside this machine and its tester need: one each."""
 
 
 def check_cpus(root: Path, allowed: Collection[int]) -> Finding:
