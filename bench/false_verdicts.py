@@ -36,13 +36,20 @@ NOISES = (0.01, 0.03, 0.05, 0.1)
 """Relative standard deviation of a repetition."""
 POINTS = (3, 7, 17)
 PLANS = ("gateway-v4", "direct-v4-net16")
-"""Behind gateways the pair is compared with the last point, on the link with the plateau."""
 AT_LIMIT = 0.0501
 """Just too much to be "Not biased"."""
 HIDDEN = 0.2
 """Share that the pair hides in the series with an effect."""
 EFFECT_NOISE = 0.03
 EFFECT_REPETITIONS = (3, 4, 5, 6, 10)
+OPEN = ("unknown", "not_much_lower")
+"""Findings that do not say whether a DUT is biased."""
+MUCH_HIDDEN = 0.2501
+"""Just too much to be "Not strongly biased"."""
+COMMON_NOISES = (0.03, 0.1)
+"""Noise that all points of a round have in common."""
+COMMON_REPETITIONS = (3, 5, 10)
+COMMON_POINTS = (4, 7)
 WHEN = "2026-01-01T00:00:00.000Z"
 """All at one time: no drift is looked for, which would withhold some of what is false."""
 
@@ -60,8 +67,9 @@ def points_of(plan: str, count: int, repetitions: int) -> tuple[Any, ...]:
     return tuple(expand(make_campaign(document, where="false_verdicts.py")).points)
 
 
-def measured(plan: str, values: Sequence[Sequence[float]]) -> CampaignRecord:
-    """A campaign that found these values, by point and repetition."""
+def measured(plan: str, values: Sequence[Sequence[float]], *, in_rounds: bool = False) -> CampaignRecord:
+    """A campaign that found these values, by point and repetition; one after the other in rounds, or all at
+    one time."""
     points = points_of(plan, len(values), len(values[0]))
     return CampaignRecord(
         path=Path("verdicts.evenhand"),
@@ -85,7 +93,7 @@ def measured(plan: str, values: Sequence[Sequence[float]]) -> CampaignRecord:
                         number=number,
                         seed=number,
                         testbed="t",
-                        started_at=WHEN,
+                        started_at=f"2026-01-01T00:{number:02}:{place:02}.000Z" if in_rounds else WHEN,
                         finished_at=WHEN,
                         outcome="found",
                         value=value,
@@ -95,15 +103,15 @@ def measured(plan: str, values: Sequence[Sequence[float]]) -> CampaignRecord:
                     for number, value in enumerate(of_point, start=1)
                 ),
             )
-            for point, of_point in zip(points, values, strict=True)
+            for place, (point, of_point) in enumerate(zip(points, values, strict=True))
         ),
     )
 
 
-def found_in(plan: str, values: Sequence[Sequence[float]]) -> dict[str, Any]:
+def found_in(plan: str, values: Sequence[Sequence[float]], *, in_rounds: bool = False) -> dict[str, Any]:
     """Finding of the verdict, whether a rise or a fall was seen, and how many repetitions more would
     decide."""
-    campaign = measured(plan, values)
+    campaign = measured(plan, values, in_rounds=in_rounds)
     curves = curves_of(campaign)
     (verdict,) = bias_verdicts(campaign, curves)
     shape = curves[0].shape
@@ -128,7 +136,9 @@ def unchanging(
 ) -> dict[str, Any]:
     """Shares of false verdicts of one cell."""
     draw = Random(f"{seed} {plan} {points} {repetitions} {noise}")
-    counts = dict.fromkeys(("hides", "shows_more", "same", "not_lower", "unknown", "verdict", "shape"), 0)
+    counts = dict.fromkeys(
+        ("hides", "shows_more", "same", "not_lower", "not_much_lower", "unknown", "verdict", "shape"), 0
+    )
     for _ in range(series):
         found = found_in(plan, draw_series(draw, points=points, repetitions=repetitions, noise=noise))
         counts[found["finding"]] += 1
@@ -141,7 +151,7 @@ def unchanging(
 def with_effect(points: int, repetitions: int, noise: float, *, series: int, seed: int) -> dict[str, Any]:
     """Shares of series in which one pair hides HIDDEN, by what was found."""
     draw = Random(f"{seed} effect {points} {repetitions} {noise}")
-    counts = {"hides": 0, "rise": 0, "shows_more": 0, "same": 0, "not_lower": 0}
+    counts = {"hides": 0, "rise": 0, "shows_more": 0, "same": 0, "not_lower": 0, "not_much_lower": 0}
     for _ in range(series):
         values = draw_series(draw, points=points, repetitions=repetitions, noise=noise, hidden=HIDDEN)
         found = found_in(PLANS[0], values)
@@ -162,6 +172,37 @@ def unbiased_share(hidden: float, repetitions: int, noise: float, *, series: int
     return sum(each["finding"] in ("same", "not_lower") for each in found) / series
 
 
+def with_common_noise(
+    hidden: float, points: int, repetitions: int, common: float, *, series: int, seed: int
+) -> dict[str, Any]:
+    """Shares of findings where the points of a round have a part of their noise in common, which is a drift
+    of the DUT and is taken out."""
+    draw = Random(f"{seed} common {hidden} {points} {repetitions} {common}")
+    kinds = ("hides", "shows_more", "same", "not_lower", *OPEN)
+    noise = NOISES[-1] if hidden == MUCH_HIDDEN else EFFECT_NOISE
+    counts = dict.fromkeys(kinds, 0)
+    for _ in range(series):
+        values = draw_series(draw, points=points, repetitions=repetitions, noise=noise, hidden=hidden)
+        levels = [max(0.1, 1 + draw.gauss(0, common)) for _ in range(repetitions)]
+        shared = [[value * level for value, level in zip(each, levels, strict=True)] for each in values]
+        counts[found_in(PLANS[0], shared, in_rounds=True)["finding"]] += 1
+    shares = {kind: count / series for kind, count in counts.items()}
+    wrong = {
+        0.0: shares["hides"] + shares["shows_more"],
+        AT_LIMIT: shares["same"] + shares["not_lower"] + shares["shows_more"],
+        MUCH_HIDDEN: sum(shares[kind] for kind in kinds if kind not in ("hides", "unknown")),
+    }[hidden]
+    return {
+        "hidden": hidden,
+        "points": points,
+        "repetitions": repetitions,
+        "noise": noise,
+        "common": common,
+        "wrong": wrong,
+        **shares,
+    }
+
+
 def asked_for(hidden: float, repetitions: int, noise: float, *, series: int, seed: int) -> dict[str, Any]:
     """For the series without a verdict, how many repetitions more they ask for, and what comes of so many."""
     draw = Random(f"{seed} asked {hidden} {repetitions} {noise}")
@@ -170,13 +211,13 @@ def asked_for(hidden: float, repetitions: int, noise: float, *, series: int, see
     for _ in range(series):
         values = draw_series(draw, points=7, repetitions=repetitions, noise=noise, hidden=hidden)
         first = found_in(PLANS[0], values)
-        if first["finding"] != "unknown" or first["more"] is None:
+        if first["finding"] not in OPEN or first["more"] is None:
             continue
         asked.append(first["more"])
         further = draw_series(draw, points=7, repetitions=first["more"], noise=noise, hidden=hidden)
         again = found_in(PLANS[0], [a + b for a, b in zip(values, further, strict=True)])
-        decided += again["finding"] != "unknown"
-        wrong += again["finding"] not in ("unknown", *(("hides",) if hidden else ("same", "not_lower")))
+        decided += again["finding"] not in OPEN
+        wrong += again["finding"] not in (*OPEN, *(("hides",) if hidden else ("same", "not_lower")))
     return {
         "hidden": hidden,
         "repetitions": repetitions,
@@ -245,7 +286,21 @@ def main() -> int:
             f"one pair hides {AT_LIMIT:.2%}, noise {row['noise']:.0%}, {row['repetitions']:2} repetitions:"
             f" {row['share']:.1%} are called not biased"
         )
+    in_common = [
+        with_common_noise(hidden, points, repetitions, common, series=series, seed=seed)
+        for hidden in (0.0, AT_LIMIT, MUCH_HIDDEN)
+        for points in COMMON_POINTS
+        for repetitions in COMMON_REPETITIONS
+        for common in COMMON_NOISES
+    ]
+    for row in in_common:
+        print(
+            f"one pair hides {row['hidden']:.2%}, noise {row['noise']:.0%} and {row['common']:.0%} in common,"
+            f" {row['repetitions']:2} repetitions, {row['points']} points: {row['wrong']:.1%} wrong verdicts,"
+            f" {row['unknown']:.0%} none"
+        )
     wrong = [
+        *(row for row in in_common if row["wrong"] > MOST),
         *(cell for cell in cells if max(cell["verdict"], cell["shape"]) > MOST),
         *(row for row in unbiased if row["share"] > MOST),
     ]
@@ -259,6 +314,7 @@ def main() -> int:
             "cells": cells,
             "effects": effects,
             "at_limit": unbiased,
+            "in_common": in_common,
             "asked": asked,
         },
         {
@@ -267,7 +323,7 @@ def main() -> int:
             f"share of {HIDDEN:.0%} hidden found with 4 repetitions or more, least": found,
         },
     )
-    count = len(cells) + len(unbiased)
+    count = len(cells) + len(unbiased) + len(in_common)
     print(
         f"false_verdicts: {count - len(wrong)} of {count} cells within {MOST:.0%}, the worst"
         f" {worst:.1%}" + "".join(f"; not: {cell}" for cell in wrong)

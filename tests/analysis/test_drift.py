@@ -55,10 +55,19 @@ def test_the_simulation_shows_what_one_after_the_other_does() -> None:
     assert shares["biased"] > 0.5
 
 
-def test_a_drift_withholds_a_verdict_and_says_why() -> None:
-    analysis = analyse(record(*in_rounds(series(100_000, 100_000), factor=0.94)))
-    assert analysis.bias[0].finding == "unknown"
-    assert "lower from the first to the last of 10 rounds" in analysis.verdict
+def test_a_drift_is_taken_out_of_rounds_of_enough_points_and_withholds_a_verdict_otherwise() -> None:
+    """SEED-07: what the points of a round share is the drift; three points do not show it, nor do rounds in
+    which it goes on for long."""
+    drifted = in_rounds(series(100_000, 100_000), factor=0.94)
+    analysis = analyse(record(*drifted))
+    assert analysis.bias[0].finding == "same"
+    assert "lower from the first to the last of 10 rounds" in analysis.bias[0].certainty
+    assert "compared relative to the others of their round" in analysis.bias[0].certainty
+    few = analyse(record(*in_rounds([drifted[0], *drifted[-2:]], factor=0.94)))
+    assert few.bias[0].finding == "unknown"
+    assert "lower from the first to the last of 10 rounds" in few.verdict
+    long_rounds = in_rounds(series(100_000, 100_000), factor=0.9, rounds=2)
+    assert analyse(record(*long_rounds)).bias[0].finding == "unknown"
     drift = analysis.curves[0].drift
     assert drift is not None
     assert drift.change == pytest.approx(-0.055, abs=0.01)
@@ -67,7 +76,7 @@ def test_a_drift_withholds_a_verdict_and_says_why() -> None:
 
 def test_a_drift_also_withholds_that_a_pair_hides_nothing() -> None:
     """SEED-07: what the pair reaches is a lower bound, so only that can be known."""
-    points = [point(1, [104_000.0] * 10, maximum=104_000.0), *series(1, 100_000)[1:]]
+    points = [point(1, [104_000.0] * 10, maximum=104_000.0), *series(1, 100_000)[1:3]]
     assert analyse(record(*points)).bias[0].finding == "not_lower"
     assert analyse(record(*in_rounds(points, factor=0.94))).bias[0].finding == "unknown"
 

@@ -29,7 +29,7 @@ def test_noise_alone_seldom_makes_a_verdict(plan: str, repetitions: int, noise: 
     two thirds of such series of two or three repetitions had one."""
     cell = bench.unchanging(plan, 5, repetitions, noise, series=60, seed=1)
     assert max(cell["verdict"], cell["shape"]) <= 3 / 60
-    assert cell["verdict"] + cell["same"] + cell["not_lower"] + cell["unknown"] == pytest.approx(1)
+    assert sum(cell[kind] for kind in ("verdict", "same", "not_lower", *bench.OPEN)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("repetitions", [3, 4, 6])
@@ -62,13 +62,28 @@ def test_that_one_pair_hides_little_is_known_before_whether_it_reaches_more(
         f"Not biased: one address pair hides {hides} of what this DUT forwards"
     )
     assert "Whether it reaches more is not decided: " in verdict.sentence
+    # The other way round much less is known.
     (verdict,) = analyse(record(replace(many, point=one.point), replace(one, point=many.point))).bias
-    assert verdict.finding == "unknown"  # the other way round nothing is known
+    assert verdict.finding == ("unknown" if is_bound else "not_much_lower")
+
+
+@pytest.mark.parametrize(("points", "repetitions"), [(4, 5), (7, 3)])
+@pytest.mark.parametrize("hidden", [0.0, bench.AT_LIMIT, bench.MUCH_HIDDEN])
+def test_what_the_points_of_a_round_have_in_common_makes_no_wrong_verdict_and_hides_none(
+    hidden: float, points: int, repetitions: int
+) -> None:
+    """SEED-07: noise of 10 % that a round has in common is taken out: verdicts are those of the 3 % beside
+    it."""
+    cell = bench.with_common_noise(hidden, points, repetitions, 0.1, series=40, seed=1)
+    assert cell["wrong"] <= 3 / 40
+    if hidden == 0:
+        assert cell["same"] + cell["not_lower"] >= 0.3
+        assert cell["unknown"] <= 0.1
 
 
 def test_as_many_repetitions_as_no_verdict_asks_for_give_one() -> None:
     row = bench.asked_for(0.0, 3, 0.03, series=20, seed=1)
-    assert row["asked_share"] > 0.5
+    assert row["asked_share"] > 0.25
     assert row["decided_of_asked"] >= 0.75
     assert row["wrong_share"] <= 1 / 20
 
@@ -81,10 +96,9 @@ def test_a_difference_below_the_spread_of_any_point_is_no_bias(plan: str) -> Non
     one = point(1, [0.945 * value for value in spread], suite="gateway", plan=plan)
     many = point(65534, spread, suite="gateway", plan=plan)
     (verdict,) = analyse(record(one, many)).bias
-    assert verdict.finding == "unknown"
-    assert verdict.sentence.startswith(
-        "No verdict: 3 repetitions are too few to tell a difference of less than"
-    )
+    assert verdict.finding == "not_much_lower"
+    assert verdict.sentence.startswith("Not strongly biased: one address pair hides at most 16.9 %")
+    assert "3 repetitions are too few to tell a difference of less than" in verdict.sentence
     assert verdict.more_repetitions is not None
     wanted = 3 + verdict.more_repetitions
     asked = f"about {verdict.more_repetitions} repetitions more of each point ({wanted} in all) would decide"
@@ -104,7 +118,7 @@ def test_the_spread_is_that_of_all_points_of_the_series() -> None:
     assert verdict.sentence.startswith("Seems biased: one address pair hides 10.0 %")
     noisy_point = point(8, [0.8 * FPS, FPS, 1.1 * FPS], suite="g", plan=GATEWAY)
     analysis = analyse(record(*quiet, noisy_point))
-    assert analysis.bias[0].finding == "unknown"
+    assert analysis.bias[0].finding in bench.OPEN
     shape = analysis.curves[0].shape
     assert shape is not None
     assert (shape.rise_end, shape.falls_above) == (None, None)
@@ -112,13 +126,11 @@ def test_the_spread_is_that_of_all_points_of_the_series() -> None:
 
 
 def test_repetitions_that_lie_close_together_are_enough_for_not_biased() -> None:
-    points = [
-        point(hosts, noisy(FPS, 3, 0.01, seed=hosts), suite="g", plan=GATEWAY) for hosts in (1, 4, 16, 64)
-    ]
+    points = [point(hosts, noisy(FPS, 3, 0.01, seed=hosts), suite="g", plan=GATEWAY) for hosts in (1, 64)]
     (verdict,) = analyse(record(*points)).bias
     assert verdict.finding == "same"
     assert "3 repetitions are too few for an interval of the ratio by ranks" in verdict.certainty
-    assert "8 degrees of freedom" in verdict.certainty
+    assert "4 degrees of freedom" in verdict.certainty
 
 
 @pytest.mark.parametrize(
@@ -133,9 +145,11 @@ def test_one_lower_bound_of_three_gives_no_verdict_only_where_the_others_do_not_
     many = point(64, [many_fps] * 3, suite="g", plan=GATEWAY)
     assert analyse(record(one, many)).bias[0].finding == finding
     apart = point(1, [FPS, 1.2 * FPS, 2 * FPS], suite="g", plan=GATEWAY, kept={3: 0.4 * FPS})
-    assert analyse(record(apart, many)).bias[0].finding == ("shows_more" if many_fps < FPS else "unknown")
+    assert analyse(record(apart, many)).bias[0].finding == (
+        "shows_more" if many_fps < FPS else "not_much_lower" if many_fps == FPS else "unknown"
+    )
     two = point(1, [FPS, 2 * FPS, 2 * FPS], suite="g", plan=GATEWAY, kept={2: 0.8 * FPS, 3: 0.9 * FPS})
-    assert (analyse(record(two, many)).bias[0].finding == "unknown") is (many_fps >= FPS)
+    assert (analyse(record(two, many)).bias[0].finding in bench.OPEN) is (many_fps >= FPS)
 
 
 def test_lower_bounds_leave_a_median_open_between_two_values_or_without_end() -> None:

@@ -11,13 +11,13 @@ was measured under different settings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from evenhand.analysis.condition_words import show_percent
-from evenhand.analysis.curve_model import Curve, CurvePoint
+from evenhand.analysis.condition_words import as_sentence, show_percent
+from evenhand.analysis.curve_model import Curve, CurvePoint, Drift
 from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.difference import DIRECTIONS_OF_TEST, Difference, Measure, compare_values
-from evenhand.analysis.drift import drift_of, heed_in_verdict
+from evenhand.analysis.drift import drift_of, heed_in_verdict, is_withheld, without_rounds
 from evenhand.analysis.medians import Pool, settled
 from evenhand.analysis.model import BiasVerdict
 from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
@@ -39,16 +39,30 @@ class _Many:
     """The best that the DUT did with many addresses."""
 
     curve: Curve
-    pool: Pool
-    address_count: int
-    fewest: int
-    """Repetitions of a point."""
-    point_count: int
-    """Points of the pool."""
+    points: tuple[CurvePoint, ...]
     level: float
     """Most probability of a false verdict."""
     comparisons: int
     """Among which this one was chosen."""
+
+    @property
+    def pool(self) -> Pool:
+        return Pool.of(settled(point) for point in self.points)
+
+    @property
+    def address_count(self) -> int:
+        return self.points[-1].address_count
+
+    def compared_with(self, pair: CurvePoint, series: Sequence[CurvePoint]) -> Difference:
+        """The pair with these; `series` has all points, which show the noise."""
+        measure = Measure(
+            fewest=min(len(point.values) for point in (pair, *self.points)),
+            point_count=len(self.points),
+            level=self.level,
+            comparisons=self.comparisons,
+            series=series,
+        )
+        return compare_values(pair, self.pool, measure)
 
 
 def bias_verdicts(record: CampaignRecord, curves: Sequence[Curve]) -> tuple[BiasVerdict, ...]:
@@ -85,17 +99,16 @@ def _verdict(
     if pair is None:
         return None
     series = [point for point in many.curve.measured if point.key != pair.key]
-    finding = compare_values(
-        pair,
-        many.pool,
-        Measure(
-            fewest=min(len(pair.values), many.fewest),
-            point_count=many.point_count,
-            level=many.level,
-            comparisons=many.comparisons,
-            series=(pair, *series),
-        ),
-    )
+    measured = [by_key[point.key] for point in {p.key: p for p in (pair, *many.curve.measured)}.values()]
+    drift = drift_of(measured)
+    finding = many.compared_with(pair, (pair, *series))
+    if (
+        drift is not None
+        and drift.is_in_rounds
+        and drift.is_seen
+        and is_withheld(finding.kind, finding.ratio, drift)
+    ):
+        finding, drift = _without_drift(many, pair, by_key, drift) or (finding, drift)
     hashes_ports: bool | None = None
     is_hiding = varying is not None and finding.kind == "hides"
     if is_hiding and finding.ratio.bound == "none":
@@ -114,7 +127,6 @@ def _verdict(
         elif is_hiding and ports.kind == "same":
             hashes_ports = False
     key = many.curve.key
-    measured = [by_key[point.key] for point in {p.key: p for p in (pair, *many.curve.measured)}.values()]
     verdict = BiasVerdict(
         plan=key.plan,
         frame_size=key.frame_size,
@@ -131,7 +143,7 @@ def _verdict(
         predicted=_predicted(pair, many, device),
         more_repetitions=finding.more_repetitions,
     )
-    return heed_in_verdict(verdict, drift_of(measured))
+    return heed_in_verdict(verdict, drift)
 
 
 def _predicted(pair: CurvePoint, many: _Many, device: KnownDevice | None) -> str:
@@ -177,24 +189,41 @@ def ports_vary(record: PointRecord) -> bool:
 
 
 def _many_of(curve: Curve) -> _Many | None:
-    """Behind gateways the point with most addresses; on the link the plateau, since beyond it the neighbour
-    table has a say."""
+    """The plateau, where the curve has one; or the point with most addresses. On the link, more addresses
+    than those of the plateau have the neighbour table decide, and behind gateways all points have one load.
+
+    Nobody knows how high a point is that is a lower bound: those on the plateau are left out as long as the
+    last one is none.
+    """
     measured = [point for point in curve.measured if not point.is_one_pair]
     if not measured:
         return None
-    points, level, comparisons = [measured[-1]], LEVEL_OF_ONE, DIRECTIONS_OF_TEST
-    if is_direct(curve.key.plan) and curve.shape is not None and len(curve.measured) > 2:
-        on_plateau = [point for point in measured if point.address_count in curve.shape.plateau]
-        points, level, comparisons = on_plateau or points, LEVEL, curve.shape.comparisons
-    return _Many(
-        curve=curve,
-        pool=Pool.of(settled(point) for point in points),
-        address_count=points[-1].address_count,
-        fewest=min(len(point.values) for point in points),
-        point_count=len(points),
-        level=level,
-        comparisons=comparisons,
+    if curve.shape is None or len(curve.measured) <= 2:
+        return _Many(curve=curve, points=(measured[-1],), level=LEVEL_OF_ONE, comparisons=DIRECTIONS_OF_TEST)
+    points = [point for point in measured if point.address_count in curve.shape.plateau] or measured[-1:]
+    if not settled(points[-1]).is_at_least:
+        points = [point for point in points if not settled(point).is_at_least]
+    return _Many(curve=curve, points=tuple(points), level=LEVEL, comparisons=curve.shape.comparisons)
+
+
+def _without_drift(
+    many: _Many, pair: CurvePoint, by_key: dict[str, PointRecord], drift: Drift
+) -> tuple[Difference, None] | None:
+    """The pair with the others of its rounds, which have the same drift; None where rounds do not show it."""
+    series = many.curve.measured
+    if all(point.key != pair.key for point in series):
+        return None
+    found = without_rounds(series, [by_key[point.key] for point in series])
+    if found is None:
+        return None
+    of_key = {point.key: point for point in found}
+    levelled = replace(many, points=tuple(of_key[point.key] for point in many.points))
+    finding = levelled.compared_with(of_key[pair.key], found)
+    why = (
+        f"{as_sentence(drift.sentence)}; so repetitions were compared relative to the others of their round,"
+        " which have the same drift."
     )
+    return replace(finding, certainty=f"{finding.certainty} {why}".lstrip()), None
 
 
 def _sentence(
@@ -204,7 +233,8 @@ def _sentence(
     assert one is not None
     assert all_of_it is not None
     figure = many.curve.figure
-    addresses = f"{format_count(many.address_count)} addresses a side"
+    counts = [format_count(point.address_count) for point in many.points]
+    addresses = f"{' to '.join(dict.fromkeys((counts[0], counts[-1])))} addresses a side"
     with_one = f"{'at least ' if pair.is_at_least else ''}{show_value(one.median, figure)}"
     with_many = f"{'at least ' if many.pool.is_at_least else ''}{show_value(all_of_it.median, figure)}"
     values = f"{with_one} against {with_many} per direction"
@@ -243,12 +273,16 @@ def _sentence(
             f" {'at least ' if pair.is_at_least else ''}{show_percent(share)} of the result with"
             f" {addresses} ({values}): many addresses reduce the throughput of this DUT."
         )
-    if finding.kind == "not_lower" and finding.least_ratio is not None:
+    if finding.least_ratio is not None:
         hides_most = max(0.0, 1 - finding.least_ratio)
         most = f"at most {show_percent(hides_most)}" if hides_most >= 0.0005 else "nothing"
+        is_little = finding.kind == "not_lower"
+        judged, is_open = (
+            ("Not biased", "it reaches more") if is_little else ("Not strongly biased", "it is at all")
+        )
         return (
-            f"Not biased: one address pair hides {most} of what this DUT forwards with {addresses}"
-            f" ({values}). Whether it reaches more is not decided: {finding.why}."
+            f"{judged}: one address pair hides {most} of what this DUT forwards with {addresses}"
+            f" ({values}). Whether {is_open} is not decided: {finding.why}."
         )
     return (
         f"No verdict: {finding.why}. Per direction: {with_one} with one address pair, {with_many} with"

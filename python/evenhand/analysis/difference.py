@@ -21,6 +21,8 @@ from evenhand.analysis.ratios import COARSE, SAME_WITHIN, deciding_precision, is
 
 DIRECTIONS_OF_TEST = 2
 """One set may be lower, or higher."""
+MUCH = 0.25
+"""That a set may be lower by more than that says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,17 +31,17 @@ class Difference:
 
     kind: str
     """`hides`: the first is lower; `shows_more`: it is higher; `same`; `not_lower`: the same or higher;
-    `unknown`."""
+    `not_much_lower`: by a quarter at most, if at all; `unknown`."""
     ratio: MedianRatio
     p_value: float | None
     certainty: str
     why: str = ""
     """For an unknown finding: why there is no verdict, and what would give one."""
     more_repetitions: int | None = None
-    """For an unknown finding, or `not_lower`: how many would, about, for each point, beyond those there
-    are."""
+    """For an unknown finding, `not_lower` or `not_much_lower`: how many would, about, for each point, beyond
+    those there are."""
     least_ratio: float | None = None
-    """For `not_lower`: the lowest that the ratio may be."""
+    """For `not_lower` and `not_much_lower`: the lowest that the ratio may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +77,11 @@ def compare_values(one: MeasuredValues, other: MeasuredValues, measure: Measure)
     one, other = settled(one), settled(other)
     found = _compare(one, other, measure)
     least = _least_ratio(one, other, found.ratio, measure) if found.kind == "unknown" else None
-    if least is None or least < 1 - SAME_WITHIN:
+    if least is None or least < 1 - MUCH:
         return found
-    return replace(found, kind="not_lower", least_ratio=least)
+    return replace(
+        found, kind="not_lower" if least >= 1 - SAME_WITHIN else "not_much_lower", least_ratio=least
+    )
 
 
 def _least_ratio(

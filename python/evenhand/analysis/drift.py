@@ -18,7 +18,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from evenhand.analysis.condition_words import as_sentence
-from evenhand.analysis.curve_model import Drift, Shape
+from evenhand.analysis.curve_model import CurvePoint, Drift, Shape
+from evenhand.analysis.medians import MedianRatio
 from evenhand.analysis.model import BiasVerdict
 from evenhand.base.lazy_import import lazy_import
 from evenhand.run.campaign_record import PointRecord, Repetition
@@ -31,6 +32,8 @@ else:
 SAFE = 2.0
 """A change that is this many times larger than the drift is kept: in no order could the drift have made
 it."""
+LEAST_IN_ROUND = 4
+"""Fewest points of a round that show its level."""
 PERMUTATIONS = 999
 LEAST_OF_BLOCK = 3
 ONE_AFTER_THE_OTHER = (
@@ -42,6 +45,8 @@ ONE_AFTER_THE_OTHER = (
 @dataclass(frozen=True, slots=True)
 class _Value:
     point: str
+    number: int
+    """Number of its repetition."""
     relative: float
     """Logarithm, relative to the median of its point."""
     round: int
@@ -52,16 +57,7 @@ class _Value:
 def drift_of(points: Sequence[PointRecord]) -> Drift | None:
     """Drift of points that were measured in turns; None where their files do not say when, or no two have two
     repetitions."""
-    made = (
-        sorted(
-            (r.started_at, number, f"{record.point.key} {r.testbed}", r)
-            for number, record in enumerate(points)
-            for r in record.repetitions
-            if r.finished_at is not None and r.value is not None and r.value > 0
-        )
-        if len({r.started_at for record in points for r in record.repetitions}) > 1
-        else []
-    )
+    made = _in_turns(points)
     times: dict[str, list[str]] = {}
     for started_at, _, name, _ in made:
         times.setdefault(name, []).append(started_at)
@@ -84,6 +80,51 @@ def drift_of(points: Sequence[PointRecord]) -> Drift | None:
     )
 
 
+def without_rounds(points: Sequence[CurvePoint], records: Sequence[PointRecord]) -> list[CurvePoint] | None:
+    """The same points, of each of whose values is taken what it has in common with the others of its round.
+
+    A drift that all points share is gone then, since each round has them once, in random order. What is left
+    of k values of a round varies less by the square root of (k - 1) / k, since their own level is among what
+    was taken; it is multiplied by as much. A round of fewer than LEAST_IN_ROUND points shows no level: its
+    values stay, and their drift is noise.
+
+    Returns:
+        None: fewer than two rounds show their level, or points have several repetitions in one, which takes
+            so long that the DUT drifts in the meantime.
+    """
+    values = _relative([(name, repetition) for _, _, name, repetition in _in_turns(records)])
+    rounds: dict[int, list[float]] = {}
+    for value in values:
+        rounds.setdefault(value.round, []).append(value.relative)
+    shown = {number: found for number, found in rounds.items() if len(found) >= LEAST_IN_ROUND}
+    if len(shown) < 2 or len({(value.point, value.round) for value in values}) < len(values):
+        return None
+    factors = {}
+    for value in values:
+        if of_round := shown.get(value.round):
+            left = (value.relative - median(of_round)) * math.sqrt(len(of_round) / (len(of_round) - 1))
+            factors[value.point, value.number] = math.exp(left - value.relative)
+    found = []
+    for point, record in zip(points, records, strict=True):
+        scale = [
+            factors.get((_name(record, r), r.number), 1.0)
+            for r in record.repetitions
+            if r.finished_at is not None and r.value is not None
+        ]
+        values_of, lowers, uppers = (
+            tuple(value * factor for value, factor in zip(ends, scale, strict=True)) if ends else ()
+            for ends in (point.values, point.lowers, point.uppers)
+        )
+        found.append(replace(point, values=values_of, lowers=lowers, uppers=uppers))
+    return found
+
+
+def is_withheld(kind: str, ratio: MedianRatio | None, drift: Drift) -> bool:
+    """Whether a drift that is seen could have made such a finding."""
+    share = None if ratio is None else ratio.ratio
+    return kind == "same" or share is None or abs(share - 1) <= SAFE * drift.size
+
+
 def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
     """The verdict as it may be said beside such a drift."""
     if drift is None or verdict.finding == "unknown":
@@ -92,8 +133,7 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
         return replace(verdict, certainty=f"{verdict.certainty} {ONE_AFTER_THE_OTHER}")
     if not drift.is_seen:
         return verdict
-    ratio = None if verdict.ratio is None else verdict.ratio.ratio
-    if verdict.finding != "same" and ratio is not None and abs(ratio - 1) > SAFE * drift.size:
+    if not is_withheld(verdict.finding, verdict.ratio, drift):
         return replace(
             verdict,
             certainty=f"{verdict.certainty} {as_sentence(drift.sentence)}; this is too small to explain it.",
@@ -121,6 +161,22 @@ def heed_in_shape(shape: Shape | None, drift: Drift | None) -> Shape | None:
     )
 
 
+def _name(record: PointRecord, repetition: Repetition) -> str:
+    return f"{record.point.key} {repetition.testbed}"
+
+
+def _in_turns(points: Sequence[PointRecord]) -> list[tuple[str, int, str, Repetition]]:
+    """Repetitions with a value in the order of measuring, behind when they began and the name of their point;
+    none if all began at once, as in files that do not say when."""
+    made = [
+        (r.started_at, number, _name(record, r), r)
+        for number, record in enumerate(points)
+        for r in record.repetitions
+        if r.finished_at is not None and r.value is not None and r.value > 0
+    ]
+    return sorted(made, key=lambda each: each[:3]) if len({each[0] for each in made}) > 1 else []
+
+
 def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
     """Values in the order of measuring. A round ends when a point comes again after another one."""
     by_point: dict[str, list[float]] = {}
@@ -137,6 +193,7 @@ def _relative(made: Sequence[tuple[str, Repetition]]) -> list[_Value]:
         found += [
             _Value(
                 point=name,
+                number=r.number,
                 relative=math.log(r.value or 1.0) - of_point[name],
                 round=number,
                 block=blocks[name],

@@ -85,7 +85,8 @@ class BiasVerdict:
     """What the DUT was set to, as the campaign says; distinguishes DUT settings, and is used for nothing
     else."""
     finding: str
-    """`hides`, `same`, `shows_more`, `not_lower` (the same or more), or `unknown`."""
+    """`hides`, `same`, `shows_more`, `not_lower` (the same or more), `not_much_lower` (by a quarter at most,
+    if at all), or `unknown`."""
     hashes_ports: bool | None
     """False: ports alone spread no load. None: these results cannot say."""
     one_pair: Statistics | None
@@ -104,8 +105,8 @@ class BiasVerdict:
     """What the hash and the table of a DUT whose configuration is known make of these addresses; empty if it
     is not known."""
     more_repetitions: int | None = None
-    """For an unknown finding, or `not_lower`, how many repetitions of each point would decide, about, beyond
-    those there are; None if no number of them would."""
+    """For an unknown finding, `not_lower` or `not_much_lower`, how many repetitions of each point would
+    decide, about, beyond those there are; None if no number of them would."""
 
     @property
     def hidden(self) -> float | None:

@@ -107,7 +107,7 @@ def _short(text: str) -> str:
     return text if len(text) <= MOST_SIGNS else f"{text[: MOST_SIGNS - 4]} ..."
 
 
-STYLES = {"hides": "bad", "same": "good", "not_lower": "good"}
+STYLES = {"hides": "bad", "same": "good", "not_lower": "good", "not_much_lower": "open"}
 
 
 def first_verdicts(analysis: Analysis) -> list[BiasVerdict]:

@@ -66,6 +66,8 @@ def begun_search(head: SearchHead, columns: Mapping[str, Any]) -> StoredSearch:
     )
 
 
+MOST_REOPENED = 1 / 3
+"""Share of the repetitions beyond which those without a decision are not made once more."""
 _OF_LABEL = (
     "SELECT points.id, points.repetitions, kind, plan, searches.frame_size, searches.imix, goal, setup FROM"
     " points JOIN repetitions ON points.id = point_id JOIN searches ON repetitions.id = repetition_id"
@@ -310,6 +312,24 @@ def reopen_points(connection: sqlite3.Connection) -> int:
     if points + repetitions:
         connection.execute("UPDATE run SET finished_at = NULL")
     return points + repetitions
+
+
+def reopen_undecided(connection: sqlite3.Connection) -> int:
+    """See `RunStore.reopen_undecided`."""
+    undecided = (
+        "finished_at IS NOT NULL AND outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least'))"
+    )
+    made, open_now = connection.execute(
+        f"SELECT count(*), total({undecided}) FROM repetitions WHERE outcome != ?",
+        (TESTER_CEILING, CUT_SHORT),
+    ).fetchone()
+    if open_now > MOST_REOPENED * made:
+        return 0
+    return connection.execute(
+        "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL"
+        f" WHERE attempt = 1 AND {undecided}",
+        (CUT_SHORT, TESTER_CEILING),
+    ).rowcount
 
 
 def insert_hook(

@@ -29,6 +29,7 @@ from evenhand.run.rows import (
     insert_hook,
     place_search,
     reopen_points,
+    reopen_undecided,
     search_columns,
     withdraw_search,
     without_trials,
@@ -384,6 +385,12 @@ class RunStore(StoredSoFar):
         """
         with self.writing() as connection:
             return reopen_points(connection)
+
+    def reopen_undecided(self) -> int:
+        """Repetitions that the tester could not decide the first time are measured again; none of them if
+        they are more than MOST_REOPENED of all, which another try would hardly change. How many there are."""
+        with self.writing() as connection:
+            return reopen_undecided(connection)
 
     def begin(self, point: Point, number: int, *, seed: int, testbed: str, anew: bool = False) -> RunRecorder:
         """The record of a repetition that begins, or goes on where it was cut short.

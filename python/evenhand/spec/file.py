@@ -309,6 +309,9 @@ class CampaignFile(_Table):
     rules: Rules | None = None
     """How many rules the firewall of `lab:linux` has; None: those of a lab that is up. No other testbed heeds
     it."""
+    repeat_undecided: bool = False
+    """Whether repetitions that the tester could not decide are made once more when all others have ended, as
+    long as they are few: what disturbed it may be over."""
     hooks: Hooks = Hooks()
     reference: Reference | None = None
     dut_hashing: DutHashing | None = None

@@ -137,6 +137,8 @@ class CampaignPlan:
     """What is not as it may look in the file."""
     rules: int | Literal["auto"] | None = None
     """See `CampaignFile.rules`; none are 0."""
+    repeats_undecided: bool = False
+    """See `CampaignFile.repeat_undecided`."""
 
     def numbers_on(self, point: Point, testbed: str) -> range:
         """Numbers of the repetitions that this testbed measures; all of them if no testbeds are named."""
@@ -203,6 +205,7 @@ def expand(file: CampaignFile) -> CampaignPlan:
         on_each_testbed=file.on_each_testbed,
         notes=tuple(file.notes),
         rules=0 if file.rules == "none" else file.rules,
+        repeats_undecided=file.repeat_undecided,
     )
 
 

@@ -120,9 +120,19 @@ class CampaignRunner:
             with leased as lab, self._dut_as_before():
                 self.on_ready()
                 self._settle_rules(left[0][0].point, lab)
-                for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
-                    self._run_suite(suite, list(group), lab)
+                self._run_suites(left, lab)
+                again = self.store.reopen_undecided() if self.plan.repeats_undecided else 0
+                if again:
+                    what = "1 repetition" if again == 1 else f"{again} repetitions"
+                    text = f"{what} that the tester could not decide made once more, at the end"
+                    self.store.add_note(text)
+                    self.on_event(Note(text=f"{text}."))
+                    self._run_suites(list(self._left()), lab)
         self.store.finish()
+
+    def _run_suites(self, left: list[tuple[Job, ...]], lab: LeasedLab | None) -> None:
+        for suite, group in groupby(left, key=lambda of_point: of_point[0].point.suite):
+            self._run_suite(suite, list(group), lab)
 
     def _settle_rules(self, point: Point, lab: LeasedLab | None) -> None:
         """See `CampaignPlan.rules`. A campaign that goes on has as many as it began with, and begins its
