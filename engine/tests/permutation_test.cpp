@@ -13,6 +13,7 @@
 #include "plan/four_tuples.hpp"
 #include "plan/permutation.hpp"
 #include "plans.hpp"
+#include "slow.hpp"
 
 namespace permutation_test {
 
@@ -85,7 +86,7 @@ TEST_CASE("every point of a rectangle is given once, whatever its sides (R9693-0
 }
 
 TEST_CASE("no point is given twice of rectangles that are too large to be filled (R9693-05)") {
-    constexpr std::uint64_t numbers = 2'000'000;
+    constexpr std::uint64_t numbers = tests::is_slow ? 500'000 : 2'000'000;
     for (const Counts& counts :
          std::vector<Counts>{{65534, 65534, 40000, 100}, {65534, 65534, 1, 1}, {256, 256, 64512, 49151}}) {
         const auto sides = sides_of(counts);
@@ -130,7 +131,7 @@ TEST_CASE("all vector units say the same") {
 
 TEST_CASE("consecutive connections have tuples that look independent, and another seed gives others") {
     constexpr std::size_t bins = 32;
-    constexpr std::uint64_t numbers = 3'000'000;
+    constexpr std::uint64_t numbers = tests::is_slow ? 500'000 : 3'000'000;
     for (const Counts& counts :
          std::vector<Counts>{{65534, 65534, 40000, 100}, {1, 1, 40000, 100}, {64, 64, 1, 65000}}) {
         const auto sides = sides_of(counts);
