@@ -89,20 +89,25 @@ def without_rounds(points: Sequence[CurvePoint], records: Sequence[PointRecord])
     values stay, and their drift is noise.
 
     Returns:
-        None: fewer than two rounds show their level, or points have several repetitions in one, which takes
-            so long that the DUT drifts in the meantime.
+        None: fewer than two rounds show their level, as where points have several repetitions in one: it
+            takes so long that the DUT drifts in the meantime.
     """
-    values = _relative([(name, repetition) for _, _, name, repetition in _in_turns(records)])
-    rounds: dict[int, list[float]] = {}
-    for value in values:
-        rounds.setdefault(value.round, []).append(value.relative)
-    shown = {number: found for number, found in rounds.items() if len(found) >= LEAST_IN_ROUND}
-    if len(shown) < 2 or len({(value.point, value.round) for value in values}) < len(values):
+    rounds: list[dict[str, _Value]] = [{}]
+    for value in _relative([(name, repetition) for _, _, name, repetition in _in_turns(records)]):
+        if value.point in rounds[-1]:
+            rounds.append({})
+        rounds[-1][value.point] = value
+    shown = [found for found in rounds if len(found) >= LEAST_IN_ROUND]
+    if len(shown) < 2:
         return None
     factors = {}
-    for value in values:
-        if of_round := shown.get(value.round):
-            left = (value.relative - median(of_round)) * math.sqrt(len(of_round) / (len(of_round) - 1))
+    for of_round in shown:
+        level, own = (
+            median(value.relative for value in of_round.values()),
+            len(of_round) / (len(of_round) - 1),
+        )
+        for value in of_round.values():
+            left = (value.relative - level) * math.sqrt(own)
             factors[value.point, value.number] = math.exp(left - value.relative)
     found = []
     for point, record in zip(points, records, strict=True):

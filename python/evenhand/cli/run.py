@@ -27,7 +27,7 @@ from evenhand.procedure.expected_time import ExpectedTime
 from evenhand.procedure.host_limits import forget_limits
 from evenhand.report.campaign_document import campaign_plan_report
 from evenhand.report.measured import measured_report
-from evenhand.run import PointState, RunStore, StorageError
+from evenhand.run import PointState, RunStore, StorageError, read_record
 from evenhand.run.campaign.dut_setup import check_fit, name_of_run, sets_up_its_dut
 from evenhand.run.campaign.events import CampaignEvent, RunningFile
 from evenhand.run.campaign.outline import describe
@@ -159,12 +159,23 @@ def run_campaign(
     status = read_status(path)
     show_status("run", status, is_json=json_output)
     if not json_output:
+        _show_verdicts(path)
         out().print(f"Stored in {path}.", markup=False)
     page.write()
     if not json_output and page.target is not None:
         out().print(f"The page: {page.target}", markup=False, soft_wrap=True)
     if status.count(PointState.NO_NUMBER):
         raise typer.Exit(WITHOUT_NUMBER)
+
+
+def _show_verdicts(path: Path) -> None:
+    """What the page begins with, for each IP version with one address pair and many."""
+    from evenhand.analysis import analyse
+    from evenhand.report.page_head import head_verdicts
+
+    for verdict in head_verdicts(analyse(read_record(path, with_trials=False))):
+        if verdict["version"]:
+            out().print(f"{verdict['version']}: {verdict['text']}", markup=False, soft_wrap=True)
 
 
 def _with_rules(campaign: CampaignFile, given: str | None, stored: Path | None) -> CampaignFile:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repetitions that the tester could not decide are made once more at the end of a campaign that asks for it."""
+"""Repetitions that the tester could not decide are made once more at the end of a campaign, if it says so."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evenhand.analysis import analyse
 from evenhand.cli import live_page
 from evenhand.cli.live_page import SHARE, LivePage
 from evenhand.run import CampaignRecord, PointState, read_record
@@ -85,6 +86,8 @@ def test_a_campaign_comes_back_from_its_file(evenhand: Evenhand, tmp_path: Path)
     write_campaign(tmp_path, short(repetitions=2))
     ended = evenhand(*RUN)
     assert ended.returncode == 0, ended.stderr
+    (verdict,) = analyse(record_of(tmp_path)).bias
+    assert f"IPv4: {verdict.sentence}\n" in ended.stdout
     record = record_of(tmp_path)
     assert record.is_campaign
     assert (record.name, record.suites, record.commands[0][1]) == ("short", ("a",), "run")
