@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contract: the plan of a request, its frames, and the MACs that their hosts have.
 #include <algorithm>
+#include <span>
 
 #include "contract/request_parts.hpp"
 #include "frame/layout.hpp"
@@ -223,18 +224,29 @@ std::uint64_t read_field(ObjectReader& r, const char* key, std::uint64_t least, 
     return otherwise;
 }
 
+/// Hexadecimal digits of `least` to `most` octets, which begin `found`. Returns how many.
+std::size_t read_octets(ObjectReader& r, const char* key, std::span<std::byte> found, std::size_t least,
+                        std::size_t most) {
+    const std::string digits = r.text(key);
+    const std::size_t octets = digits.size() / 2;
+    if (digits.size() % 2 != 0 || octets < least || octets > most ||
+        digits.find_first_not_of("0123456789abcdef") != std::string::npos)
+        r.refuse(key, fmt::format("\"{}\"", digits),
+                 fmt::format("Give {} octets as hexadecimal digits.",
+                             least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most)));
+    for (std::size_t i = 0; i < octets; ++i)
+        found[i] = static_cast<std::byte>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+    return octets;
+}
+
 /// A header in place of UDP's, with zeros where each frame has its own values.
 frame::Transport read_transport(ObjectReader r) {
     using Kind = frame::Transport::Kind;
     frame::Transport found;
     constexpr std::array<std::pair<const char*, Kind>, 2> kinds{{{"tcp", Kind::tcp}, {"icmp", Kind::icmp}}};
     found.kind = r.choice("protocol", kinds);
-    const std::string digits = r.text("header");
     const std::size_t octets = frame::Transport::octets_of(found.kind);
-    if (digits.size() != 2 * octets || digits.find_first_not_of("0123456789abcdef") != std::string::npos)
-        r.refuse("header", fmt::format("\"{}\"", digits), fmt::format("Give {} octets as hexadecimal digits.", octets));
-    for (std::size_t i = 0; i < octets; ++i)
-        found.header.at(i) = static_cast<std::byte>(std::stoul(digits.substr(2 * i, 2), nullptr, 16));
+    (void)read_octets(r, "header", found.header, octets, octets);
     std::byte* const at = found.header.data();
     frame::store(at + frame::Transport::numbers_of(found.kind), std::uint32_t{0});
     frame::store(at + frame::Transport::checksum_of(found.kind), std::uint16_t{0});
@@ -266,6 +278,9 @@ void read_flow(ObjectReader& r, frame::FrameClass& c, plan::IpVersion version) {
         return static_cast<std::uint32_t>(read_field(r, key, 0, largest, patterns[of]));
     };
     if (r.has("transport")) c.fields.transport = read_transport(r.object("transport"));
+    if (auto& transport = c.fields.transport; r.has("payload"))
+        transport.payload_octets = static_cast<std::uint8_t>(
+            read_octets(r, "payload", transport.payload, 1, frame::Transport::most_payload_octets));
     // ICMP's identifier and sequence number may be 0.
     const std::uint64_t least = c.fields.transport.kind == frame::Transport::Kind::icmp ? 0 : 1;
     const auto port = [&](const char* key, plan::FlowField of) {

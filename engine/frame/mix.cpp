@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string>
 
@@ -39,7 +40,11 @@ FrameMix::FrameMix(std::vector<FrameClass> classes, std::vector<std::uint8_t> cy
         if (std::ranges::find(cycle_, c) == cycle_.end())
             refuse("no frame is of this class", fmt::format("mix.classes[{}]", c),
                    "Leave it out, or name it in the cycle.");
+        payload_sizes_.push_back(classes_[c].fields.transport.payload_octets);
     }
+    std::ranges::sort(payload_sizes_, std::greater{});
+    const auto same = std::ranges::unique(payload_sizes_);
+    payload_sizes_.erase(same.begin(), same.end());
 }
 
 std::vector<std::uint64_t> FrameMix::count(const StreamShare& share, std::uint64_t frames) const {
@@ -75,7 +80,7 @@ bool FrameMix::has_vlans() const noexcept {
 }
 
 bool FrameMix::has_transports() const noexcept {
-    return std::ranges::any_of(classes_, [](const FrameClass& c) { return !c.fields.transport.is_udp(); });
+    return std::ranges::any_of(classes_, [](const FrameClass& c) { return !c.fields.transport.is_plain(); });
 }
 
 std::shared_ptr<const plan::FlowPatterns> patterns_of(const FrameMix& mix, const plan::AddressPlan& plan,
@@ -188,7 +193,8 @@ void check_mix(const plan::AddressPlan& first, const MixedPlans& mixed) {
             const std::size_t least = smallest_frame_size(side.version()) + more - side.added_octets;
             if (more != 0 && classes[c].frame_size < least)
                 throw Fault{FaultCode::bad_frame_size,
-                            fmt::format("{} octets have no room for the headers, with TCP's", classes[c].frame_size),
+                            fmt::format("{} octets have no room for the headers, a payload of {} and the tag",
+                                        classes[c].frame_size, classes[c].fields.transport.payload_octets),
                             where + ".frame_size", fmt::format("Use at least {}.", least)};
         }
     }

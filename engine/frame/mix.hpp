@@ -56,8 +56,14 @@ class FrameMix {
     [[nodiscard]] bool has_mark_patterns() const noexcept;
     /// A flow says in which VLANs its frames are.
     [[nodiscard]] bool has_vlans() const noexcept;
-    /// A flow has another header than UDP's.
+    /// A flow has another header than UDP's, or a payload of its own.
     [[nodiscard]] bool has_transports() const noexcept;
+    /// The header that this frame of the direction has, with its payload.
+    [[nodiscard]] const Transport& transport_of(std::uint64_t k) const noexcept {
+        return classes_[class_of(k)].fields.transport;
+    }
+    /// The lengths of the payloads of all classes, the longest first; the last is 0 in any case.
+    [[nodiscard]] const std::vector<std::uint8_t>& payload_sizes() const noexcept { return payload_sizes_; }
     /// The classes are flows: all have names.
     [[nodiscard]] bool has_flows() const noexcept { return !classes_.front().name.empty(); }
 
@@ -68,6 +74,7 @@ class FrameMix {
    private:
     std::vector<FrameClass> classes_;
     std::vector<std::uint8_t> cycle_;
+    std::vector<std::uint8_t> payload_sizes_{0};
 };
 
 /// A mix, with the second plan where it needs one.

@@ -47,10 +47,7 @@ class MixExpectation {
     [[nodiscard]] bool is_in_vlan(std::uint64_t sequence, std::uint16_t vlan) const noexcept;
 
     [[nodiscard]] bool has_transports() const noexcept { return has_transports_; }
-    /// The header that this frame of the direction has.
-    [[nodiscard]] const Transport& transport_of(std::uint64_t sequence) const noexcept {
-        return mix_->classes()[class_of(sequence)].fields.transport;
-    }
+    [[nodiscard]] const FrameMix& mix() const noexcept { return *mix_; }
     [[nodiscard]] std::size_t class_of(std::uint64_t sequence) const noexcept { return mix_->class_of(sequence); }
     /// The length of each frame of this class, without FCS.
     [[nodiscard]] std::size_t frame_octets(std::size_t frame_class) const noexcept {

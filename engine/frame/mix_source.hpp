@@ -45,7 +45,8 @@ struct MixParts {
     ClassWriter write_classes = nullptr;
     ClassShapes class_shapes;                   // for it
     std::vector<ClassPorts> ports;              // of each class, where one has ports of its own
-    std::vector<Transport> transports;          // of each class, where one has another than UDP's
+    std::vector<Transport> transports;          // of each class, where one has more than UDP's header
+    std::size_t taken_octets = 0;               // the most that any of these takes of the pattern
     std::vector<std::uint8_t> vlan_priorities;  // of each class
     bool has_vlan_priorities = false;
     std::shared_ptr<const plan::FlowPatterns> marks;  // null: traffic class and flow label are in the templates
@@ -88,9 +89,10 @@ struct MixParts {
             return port ? PortChoice{.drawn = 0, .fixed = *port} : PortChoice{};
         };
         const bool has_transports =
-            std::ranges::any_of(classes, [](const FrameClass& c) { return !c.fields.transport.is_udp(); });
+            std::ranges::any_of(classes, [](const FrameClass& c) { return !c.fields.transport.is_plain(); });
         for (const auto& c : classes) {
             if (has_transports) transports.push_back(c.fields.transport);
+            taken_octets = std::max(taken_octets, c.fields.transport.more_octets());
             vlan_priorities.push_back(c.fields.vlan_priority);
             has_vlan_priorities =
                 has_vlan_priorities || c.fields.vlan_priority != 0 || c.fields.patterns[plan::FlowField::vlan_priority];
@@ -214,16 +216,15 @@ class MixSource {
         if (position_ >= parts.period) position_ -= parts.period;
     }
 
-    /// A frame with TCP's header has left its tag in the pattern of its buffer: the others write it again. Each buffer
-    /// has room for the largest class, and so for TCP's headers.
+    /// A frame with a longer header has left its tag in the pattern of its buffer: all write that again. Each buffer
+    /// has room for the largest class.
     static void wrap_class(const MixParts& parts, std::size_t c, std::byte* frame) noexcept {
         const std::size_t octets = parts.shapes[c].frame_template.octets;
         const Transport& transport = parts.transports[c];
         const auto wrap_as = [&]<IpVersion V>() {
-            if (transport.kind != Transport::Kind::tcp)
-                std::memcpy(frame + Layout<V>::tag_end, pattern_octets.data(),
-                            std::min(octets - Layout<V>::tag_end, detail::taken_octets));
-            if (!transport.is_udp()) wrap<V>(frame, octets, transport);
+            std::memcpy(frame + Layout<V>::tag_end, pattern_octets.data(),
+                        std::min(octets - Layout<V>::tag_end, parts.taken_octets));
+            if (!transport.is_plain()) wrap<V>(frame, octets, transport);
         };
         if (parts.shapes[c].frame_template.version == IpVersion::v4)
             wrap_as.template operator()<IpVersion::v4>();

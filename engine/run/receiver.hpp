@@ -184,7 +184,7 @@ class Receiver {
             }
             std::byte* octets = Port::octets(frame);
             std::size_t length = Port::length(frame);
-            looked_at_ = {.frame = frame, .at = now};
+            looked_at_.begin(frame, now);
             if (around != 0) [[unlikely]] {
                 if ((tagged >> i & 1U) == 0) {
                     if (!is_answered_outside(frame)) frames_[kept++] = frame;
@@ -264,29 +264,28 @@ class Receiver {
             if (!expected.has_vlans()) return false;
             const auto vlan = envelope_.innermost_vlan(octets, length);
             if (vlan == 0) return false;
-            const auto look = frame::look_at(octets + envelope_.octets(), length - envelope_.octets());
-            if (look.kind != frame::FrameKind::test || !expected.is_in_vlan(look.tag.sequence, vlan)) return false;
+            const auto number = frame::number_of(octets + envelope_.octets(), length - envelope_.octets(),
+                                                 expected.mix(), expectation_->trial);
+            if (!number || !expected.is_in_vlan(*number, vlan)) return false;
             envelope_.take_innermost(octets);
             return true;
         }
         return false;
     }
 
-    /// Makes UDP frames of those that a class has with another header: see frame::unwrap(). Returns which.
+    /// Makes UDP frames of those that a class has with another header or a payload: see frame::unwrap(). Returns which.
     template <FrameExpectation Frames>
     [[nodiscard]] std::uint64_t unwrap_all(unsigned n, std::uint64_t tagged) noexcept {
         const Frames& expected = expectation_->template of<Frames>();
         if (!expected.has_transports()) [[likely]]
             return 0;
-        const auto transport_of = [&](std::uint64_t sequence) -> const frame::Transport& {
-            return expected.transport_of(sequence);
-        };
         std::uint64_t unwrapped = 0;
         const std::size_t around = envelope_.octets();
         for (unsigned i = 0; i < n; ++i) {
             if (around != 0 && (tagged >> i & 1U) == 0) continue;
-            const auto had = frame::unwrap(octets_at(i), Port::length(frames_[i]) - around, transport_of);
-            unwrapped |= std::uint64_t{had.has_value()} << i;
+            const bool is_changed =
+                frame::unwrap(octets_at(i), Port::length(frames_[i]) - around, expected.mix(), expectation_->trial);
+            unwrapped |= std::uint64_t{is_changed} << i;
         }
         return unwrapped;
     }
@@ -297,20 +296,18 @@ class Receiver {
         const Frames& expected = expectation_->template of<Frames>();
         if (!expected.has_transports()) [[likely]]
             return;
-        looked_at_.had = frame::unwrap(octets, length, [&](std::uint64_t sequence) -> const frame::Transport& {
-            return expected.transport_of(sequence);
-        });
+        looked_at_.is_unwrapped = frame::unwrap(octets, length, expected.mix(), expectation_->trial, &looked_at_.had);
     }
     /// The same frame as it came.
     void wrap_this() noexcept {
-        if (!looked_at_.had) return;
+        if (!looked_at_.is_unwrapped) return;
         std::byte* const octets = Port::octets(looked_at_.frame) + envelope_.octets();
         const std::size_t length = Port::length(looked_at_.frame) - envelope_.octets();
         if (frame::is_ipv4(octets))
-            frame::wrap<frame::IpVersion::v4>(octets, length, *looked_at_.had);
+            frame::wrap<frame::IpVersion::v4>(octets, length, looked_at_.had);
         else
-            frame::wrap<frame::IpVersion::v6>(octets, length, *looked_at_.had);
-        looked_at_.had.reset();
+            frame::wrap<frame::IpVersion::v6>(octets, length, looked_at_.had);
+        looked_at_.is_unwrapped = false;
     }
 
     /// Keeps the frame that is looked at now, if frames are kept at all.
@@ -681,10 +678,17 @@ class Receiver {
     tally::IcmpErrors* icmp_errors_;
     tally::FrameCapture* capture_;
     struct LookedAt {
+        void begin(typename Port::Frame* of, Ticks now) noexcept {
+            frame = of;
+            at = now;
+            is_taken = is_unwrapped = false;
+        }
+
         typename Port::Frame* frame = nullptr;
         Ticks at = 0;
-        std::optional<frame::Transport> had = std::nullopt;  // what unwrap_this() took from it
-        bool is_taken = false;                               // whether its envelope was
+        bool is_taken = false;  // whether its envelope was
+        bool is_unwrapped = false;
+        frame::Transport had{};  // what unwrap_this() took from it, if it did
     };
     LookedAt looked_at_;  // the frame that take() looks at, and when it was received
     bool is_armed_ = false;

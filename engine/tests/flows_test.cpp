@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fault.hpp"
+#include "flow_frames.hpp"
 #include "lists.hpp"
 #include "mix_rig.hpp"
 #include "results.hpp"
@@ -22,60 +23,6 @@ using frame::FrameClass;
 using frame::MixedPlans;
 
 namespace {
-
-using Octets = std::vector<std::byte>;
-
-/// 64 flows, or fewer: each DSCP once, a port of its own for every other one.
-MixedPlans flows_of(std::size_t count, std::size_t frame_size, IpVersion version, bool has_sizes = false) {
-    std::vector<FrameClass> classes;
-    std::vector<std::uint8_t> cycle;
-    for (std::size_t c = 0; c < count; ++c) {
-        FrameClass of{.frame_size = frame_size + (has_sizes ? 3 * c : 0), .name = "flow " + std::to_string(c)};
-        of.fields.traffic_class = static_cast<std::uint8_t>(4 * (c % 64) + (3 * c + 1) % 4);
-        if (version == IpVersion::v6) of.fields.flow_label = static_cast<std::uint32_t>(0xFFFFF - c);
-        of.fields.vlan_priority = static_cast<std::uint8_t>(c % 8);
-        if (c % 2 == 1) of.fields.destination_port = static_cast<std::uint16_t>(2000 + c);
-        if (c % 4 == 3) of.fields.source_port = static_cast<std::uint16_t>(65535 - c);
-        classes.push_back(of);
-        for (std::size_t n = 0; n <= c % 3; ++n) cycle.push_back(static_cast<std::uint8_t>(c));
-    }
-    return {.mix = {classes, cycle}, .other_plan = {}};
-}
-
-/// Frame k, made without the code that is tested: as the plan has it, field after field written over, and both sums
-/// computed anew.
-template <IpVersion V>
-Octets by_hand(const plan::AddressPlan& p, const MixedPlans& mixed, std::uint64_t k) {
-    using L = frame::Layout<V>;
-    const auto& c = mixed.mix.classes()[mixed.mix.class_of(k)];
-    Octets octets(c.frame_size - frame::fcs_octets);
-    frame::write_pattern(V, octets);
-    const auto shape = frame::make_template(
-        p, c.frame_size, {.direction = Direction::forward, .stream = 0, .trial = trial}, left_mac, dut_mac);
-    std::byte* const at = octets.data();
-    frame::TestFrameSource{shape, plan::FlowDraw{p, Direction::forward, 1}, {.first = k, .stride = 1}}.write_next(
-        {&at, 1}, 7);
-    if constexpr (V == IpVersion::v4) {
-        octets[L::ip + 1] = std::byte{c.fields.traffic_class};
-        octets[L::ip + 10] = octets[L::ip + 11] = std::byte{0};
-        const auto sum = frame::fold(frame::sum_octets(at + L::ip, L::ip_octets));
-        frame::store(at + L::ip + 10, static_cast<std::uint16_t>(~sum));
-    } else {
-        const std::uint32_t word = 6U << 28U | std::uint32_t{c.fields.traffic_class} << 20U | c.fields.flow_label;
-        for (unsigned i = 0; i < 4; ++i) octets[L::ip + i] = static_cast<std::byte>(word >> (24 - 8 * i));
-    }
-    const auto put_port = [&](std::size_t where, std::optional<std::uint16_t> port) {
-        if (port) frame::store(at + where, frame::big(*port));
-    };
-    put_port(L::udp, c.fields.source_port);
-    put_port(L::udp + 2, c.fields.destination_port);
-    octets[L::udp_checksum] = octets[L::udp_checksum + 1] = std::byte{0};
-    const auto udp = frame::fold(frame::sum_octets(at + L::source, octets.size() - L::source) +
-                                 frame::pseudo_header_sum(frame::protocol_udp, octets.size() - L::udp));
-    const auto inverted = static_cast<std::uint16_t>(~udp);
-    frame::store(at + L::udp_checksum, inverted == 0 ? std::uint16_t{0xFFFF} : inverted);
-    return octets;
-}
 
 template <IpVersion V>
 void check_frames(const plan::AddressPlan& p, const MixedPlans& mixed, frame::StreamShare share) {
@@ -255,133 +202,6 @@ TEST_CASE("delays of a flow: exact count and mean, percentiles to 1.6 percent") 
     CHECK(twice.percentile(1, 2) == delays.percentile(1, 2));
 }
 
-/// Flows whose headers are in turn those of UDP, TCP and ICMP; their sizes are equal.
-MixedPlans with_transports(std::size_t count, std::size_t frame_size, IpVersion version) {
-    using Kind = frame::Transport::Kind;
-    const auto plain = flows_of(count, frame_size, version).mix;
-    auto classes = plain.classes();
-    std::vector<std::uint8_t> cycle;
-    cycle.reserve(plain.period());
-    for (std::size_t k = 0; k < plain.period(); ++k) cycle.push_back(static_cast<std::uint8_t>(plain.class_of(k)));
-    for (std::size_t c = 0; c < count; ++c) {
-        auto& transport = classes[c].fields.transport;
-        transport.kind = c % 3 == 0 ? Kind::udp : c % 3 == 1 ? Kind::tcp : Kind::icmp;
-        if (transport.kind == Kind::tcp) {
-            for (std::size_t i = 4; i < 16; ++i) transport.header[i] = static_cast<std::byte>(16 * c + i);
-            transport.header[12] = std::byte{0x50};
-        } else if (transport.kind == Kind::icmp) {
-            transport.header[0] = std::byte{version == IpVersion::v4 ? std::uint8_t{8} : std::uint8_t{128}};
-        }
-    }
-    return {.mix = {classes, cycle}, .other_plan = {}};
-}
-
-/// The frame that was sent as UDP, as it is with the header of its class: put together from both, with sums anew.
-template <IpVersion V>
-Octets with_header(const Octets& udp, const frame::Transport& transport) {
-    using L = frame::Layout<V>;
-    using Kind = frame::Transport::Kind;
-    if (transport.is_udp()) return udp;
-    const bool is_tcp = transport.kind == Kind::tcp;
-    const std::size_t length = is_tcp ? 20 : 8;
-    Octets octets = udp;
-    std::byte* const at = octets.data() + L::udp;
-    std::copy_n(udp.data() + L::tag, frame::tag_octets, at + length);
-    std::copy_n(transport.header.data(), length, at);
-    std::copy_n(udp.data() + L::udp, 4, at + (is_tcp ? 0 : 4));
-    const std::uint8_t protocol = is_tcp ? 6 : V == IpVersion::v4 ? 1 : 58;
-    octets[L::ip + (V == IpVersion::v4 ? 9 : 6)] = std::byte{protocol};
-    if constexpr (V == IpVersion::v4) {
-        octets[L::ip + 10] = octets[L::ip + 11] = std::byte{0};
-        frame::store(octets.data() + L::ip + 10,
-                     static_cast<std::uint16_t>(~frame::fold(frame::sum_octets(octets.data() + L::ip, 20))));
-    }
-    const bool has_pseudo = is_tcp || V == IpVersion::v6;
-    const std::size_t from = has_pseudo ? L::source : L::udp;
-    std::uint64_t sum = frame::sum_octets(octets.data() + from, octets.size() - from);
-    if (has_pseudo) sum += frame::pseudo_header_sum(protocol, octets.size() - L::udp);
-    const auto inverted = static_cast<std::uint16_t>(~frame::fold(sum));
-    frame::store(at + (is_tcp ? 16 : 2), inverted == 0 ? std::uint16_t{0xFFFF} : inverted);
-    return octets;
-}
-
-template <IpVersion V>
-void check_headers(const plan::AddressPlan& p, std::size_t frame_size) {
-    const auto mixed = with_transports(7, frame_size, V);
-    std::vector<Octets> buffers(32, Octets(frame_size - frame::fcs_octets));
-    for (auto& buffer : buffers) frame::write_pattern(V, buffer);
-    auto source = source_of(p, mixed, {});
-    std::uint64_t k = 0;
-    for (unsigned burst = 0; burst < 40; ++burst) {
-        std::vector<std::byte*> at;
-        at.reserve(buffers.size());
-        for (unsigned j = 0; j < 1 + burst % 32; ++j) at.push_back(buffers[j].data());
-        source.write_next(at, 7);
-        for (std::size_t j = 0; j < at.size(); ++j, ++k) {
-            const auto& transport = mixed.mix.classes()[mixed.mix.class_of(k)].fields.transport;
-            REQUIRE(tests::hex(buffers[j]) == tests::hex(with_header<V>(by_hand<V>(p, mixed, k), transport)));
-        }
-    }
-}
-
-TEST_CASE("a flow of TCP or ICMP has that header, and right sums, whatever was in its buffer before") {
-    for (const std::size_t size : {76U, 77U, 300U}) check_headers<IpVersion::v4>(gateway_v4(), size);
-    for (const std::size_t size : {96U, 97U, 300U}) check_headers<IpVersion::v6>(gateway_v6(), size);
-}
-
-TEST_CASE("flows of TCP and ICMP are received as those of UDP are, and whatever is altered is found") {
-    for (const bool is_v4 : {true, false}) {
-        CAPTURE(is_v4);
-        const auto mixed = with_transports(6, 120, is_v4 ? IpVersion::v4 : IpVersion::v6);
-        const auto first_of = [&](std::size_t c) {
-            std::uint64_t k = 0;
-            while (mixed.mix.class_of(k) != c) ++k;
-            return k;
-        };
-        MixRig whole{mixed, 20 * mixed.mix.period(), is_v4 ? gateway_v4() : gateway_v6()};
-        whole.run();
-        CHECK(whole.tally->received_frames == whole.frames);
-        CHECK(damage_of(*whole.tally) == Damage{});
-        for (std::size_t c = 0; c < 6; ++c) CHECK(whole.tally->received_of_class[c] == 20 * (c % 3 + 1));
-
-        // One octet of one frame of each header: in front of it, in it, and in the tag behind it.
-        const std::size_t header = is_v4 ? 34 : 54;
-        for (const std::size_t c : {1U, 2U}) {
-            for (const std::size_t at : {header - 1, header, header + 7, header + 25}) {
-                CAPTURE(c);
-                CAPTURE(at);
-                const auto number = first_of(c);
-                std::uint64_t k = 0;
-                MixRig rig{mixed, 5 * mixed.mix.period(), is_v4 ? gateway_v4() : gateway_v6()};
-                rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
-                    if (k++ == number) f.octets[at] ^= std::byte{0x10};
-                    return 1U;
-                };
-                rig.run();
-                CHECK(rig.tally->received_frames == rig.frames - 1);
-            }
-        }
-        // TCP's header with another flag and the sum that belongs to it: sound, but not what was sent.
-        std::uint64_t k = 0;
-        MixRig rig{mixed, 5 * mixed.mix.period(), is_v4 ? gateway_v4() : gateway_v6()};
-        rig.left.on_the_wire = [&](MemoryPort::Frame& f) {
-            if (k++ == first_of(1)) {
-                std::byte* const tcp = f.octets.data() + header;
-                const auto before = frame::load<std::uint16_t>(tcp + 12);
-                tcp[13] ^= std::byte{0x02};
-                const auto after = frame::load<std::uint16_t>(tcp + 12);
-                const auto inverted = static_cast<std::uint16_t>(~frame::load<std::uint16_t>(tcp + 16));
-                const std::uint64_t sum = std::uint64_t{inverted} + static_cast<std::uint16_t>(~before) + after;
-                frame::store(tcp + 16, static_cast<std::uint16_t>(~frame::fold(sum)));
-            }
-            return 1U;
-        };
-        rig.run();
-        CHECK(rig.tally->received_frames == rig.frames - 1);
-        CHECK(rig.tally->corrupted_by[static_cast<std::size_t>(frame::FrameFault::header)] == 1);
-    }
-}
-
 TEST_CASE("flows that cannot be are refused") {
     const auto v4 = gateway_v4();
     const FrameClass a{.frame_size = 84, .name = "a"};
@@ -392,12 +212,15 @@ TEST_CASE("flows that cannot be are refused") {
     CHECK(fault_of(v4, {{.frame_size = 84, .fields = {.traffic_class = 1}}}, {0}) == FaultCode::bad_request);
     CHECK(fault_of(v4, {{.frame_size = 84, .name = "a", .fields = {.flow_label = 1}}}, {0}) == FaultCode::bad_request);
     CHECK(fault_of(siit(), {a, b}, {0, 1}) == FaultCode::bad_request);
-    const frame::Transport tcp{.kind = frame::Transport::Kind::tcp};
+    frame::Transport tcp{.kind = frame::Transport::Kind::tcp};
     const auto of_octets = [&](std::size_t octets) {
         return fault_of(v4, {{.frame_size = octets, .name = "a", .fields = {.transport = tcp}}}, {0});
     };
     CHECK(of_octets(75) == FaultCode::bad_frame_size);
     CHECK(of_octets(76) == FaultCode::internal);
+    tcp.payload_octets = 9;
+    CHECK(of_octets(84) == FaultCode::bad_frame_size);
+    CHECK(of_octets(85) == FaultCode::internal);
     CHECK(fault_of(v4, {{.plan = 0, .frame_size = 84, .name = "a"}, {.plan = 1, .frame_size = 84, .name = "b"}}, {0, 1},
                    gateway_v6()) == FaultCode::bad_request);
 }
