@@ -48,6 +48,26 @@ def test_each_test_frame_is_read(plan: str, direction: str, script: Path, tmp_pa
     assert fields(script, path, "frame.number", where="_ws.malformed") == []
 
 
+@pytest.mark.parametrize("version", ["v4", "v6"])
+def test_a_tag_behind_a_payload_is_read(version: str, script: Path, tmp_path: Path) -> None:
+    """A payload of an odd length, and one that begins as a tag does."""
+    sides = {"v4": ("10.0.0", "198.18.0.1", "10.0.1", "198.19.0.1")}
+    sides["v6"] = ("2001:2:0:1000:", "2001:2::2", "2001:2:0:9000:", "2001:2:0:8000::2")
+    left, source, right, destination = sides[version]
+    dot, length = (".", 24) if version == "v4" else (":", 64)
+    text = "".join(
+        f'[{side}]\ngateway = "{link}{dot}2/{length}"\ndut = "{link}{dot}1/{length}"\nhosts = "{host}"\n'
+        for side, link, host in (("left", left, source), ("right", right, destination))
+    )
+    for payload in ("48656c6c6f", "e5e401" + "00" * 20):
+        text += f'[[flow]]\nname = "{len(payload)}"\npayload = "{payload}"\n'
+    (tmp_path / "plan.toml").write_text(text)
+    path = tmp_path / "frames.pcap"
+    asked = ["plan", "frames", str(tmp_path / "plan.toml"), "--count", "20", "--format", "pcap"]
+    assert main([*asked, "--output", str(path)]) == 0
+    assert fields(script, path, "evenhand.sequence") == [[str(k)] for k in range(20)]
+
+
 def test_frames_of_others_are_left_to_their_dissectors(script: Path, tmp_path: Path) -> None:
     path = tmp_path / "dns.pcap"
     question = UDP(sport=5555, dport=53) / DNS(qd=DNSQR(qname="example.org"))

@@ -21,6 +21,10 @@ from tests.otg.configs import SIZE, STARTS, config, document
 Change = Callable[[dict[str, Any]], None]
 
 
+def custom(octets: str) -> dict[str, Any]:
+    return {"choice": "custom", "custom": {"bytes": octets}}
+
+
 def refusals(change: Change, **options: Any) -> list[str]:
     with pytest.raises(OtgError) as caught:
         traffic_of(document(config(), change), **options)
@@ -215,8 +219,14 @@ def set_in(*path: Any, to: Any) -> Change:
         (set_in("flows", 0, "packet", 2, to={"choice": "icmpv6", "icmpv6": {}}), "flows[0].packet[2].icmpv6"),
         (set_in("flows", 0, "packet", 2, to={"choice": "vxlan", "vxlan": {}}), "flows[0].packet[2].vxlan"),
         (
-            lambda found: flow_of(found)["packet"].append({"choice": "custom", "custom": {"bytes": "2e"}}),
+            lambda found: flow_of(found)["packet"].extend([custom("2e"), custom("2e")]),
             "flows[0].packet[3].custom",
+        ),
+        (set_in("flows", 0, "packet", 2, to=custom("2e")), "flows[0].packet[2].custom"),
+        (lambda found: flow_of(found)["packet"].append(custom("2e2")), "flows[0].packet[3].custom.bytes"),
+        (
+            lambda found: flow_of(found)["packet"].append(custom("2e" * 129)),
+            "flows[0].packet[3].custom.bytes",
         ),
         (lambda found: flow_of(found)["packet"].__delitem__(slice(1, None)), "flows[0].packet"),
         (lambda found: flow_of(found)["packet"].clear(), "flows[0].packet"),
@@ -246,6 +256,21 @@ def test_what_is_not_honoured_is_refused_by_its_key(change: Change, key: str) ->
     """Never dropped: a script that believes that it sent something else would draw wrong conclusions."""
     errors = refusals(change)
     assert any(error.startswith(f"{key}:") for error in errors), errors
+
+
+def test_a_payload_is_that_of_its_flow_and_needs_room() -> None:
+    """However its octets are written."""
+
+    def change(found: dict[str, Any]) -> None:
+        flow_of(found)["packet"].append(custom("0x48:65 6C6c6f"))
+        flow_of(found)["size"] = {"choice": "fixed", "fixed": size}
+
+    size = 69
+    found = traffic_of(document(config(names=("only",), hosts=1), change))
+    assert [flow.payload for flow in found.plan.flows] == [b"Hello"]
+    assert "payload of 5 octets" in found.plan.flows[0].words
+    size = 68
+    assert any("69 at least" in error for error in refusals(change))
 
 
 def test_ports_have_the_names_that_a_script_gives_them() -> None:

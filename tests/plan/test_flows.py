@@ -14,6 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from evenhand.base.errors import EvenhandError
 from evenhand.plan import (
     AddressPlan,
     Flow,
@@ -137,6 +138,20 @@ def test_the_engine_gets_what_a_flow_says() -> None:
         "Flows: of every 3 frames of a direction, 1 of voice (DSCP 46, destination port 5060, may lose at"
         " most 0 %); 2 of bulk (VLAN priority 1, source port 7, 1518 octets)."
     ]
+
+
+def test_a_payload_is_sent_in_front_of_the_tag_and_makes_the_smallest_frame_larger() -> None:
+    plan = own({"name": "a", "payload": "48656C6c6f"}, {"name": "b", "frame-size": 128})
+    (a, b) = mix_request(plan, 84)["mix"]["classes"]
+    assert (a["payload"], "payload" in b) == ("48656c6c6f", False)
+    assert plan.smallest_frame_size == 69
+    assert plan.flows[0].words == "a (payload of 5 octets)"
+    for wrong, text in (("4", "are no octets"), ("", "are no octets"), ("00" * 129, "129 octets"), (7, "7")):
+        with pytest.raises(EvenhandError, match=text):
+            own({"name": "a", "payload": wrong})
+    with pytest.raises(EvenhandError, match="68 octets") as caught:
+        own({"name": "a", "payload": "48656c6c6f", "frame-size": 68})
+    assert "at least 69" in str(caught.value.next_step)
 
 
 ONE_WAY: list[dict[str, Any]] = [

@@ -229,8 +229,35 @@ def test_cases_that_need_other_frames_are_refused_by_their_key(server: RunningSe
     (error,) = refused(lambda: api.set_config(made)).errors
     assert error.startswith("flows[0].packet[2].gre: test frames are")
     made = config(6, names=("f1",), hosts=1)
-    made.flows[0].packet.custom()[-1].bytes = "2e2e"
+    made.flows[0].packet.custom().custom()
+    for header in made.flows[0].packet[-2:]:
+        header.bytes = "2e2e"
     assert "flows[0].packet[3].custom" in refused(lambda: api.set_config(made)).errors[0]
+
+
+@pytest.mark.parametrize(
+    ("transport", "version", "octets"), [("grpc", 4, b"Hello"), ("http", 6, bytes.fromhex("e5e401") * 43)]
+)
+def test_a_case_of_a_payload(server: RunningServer, transport: str, version: int, octets: bytes) -> None:
+    """Its octets stand right behind UDP's header in each frame, and the checksum covers them."""
+    api = api_of(server, transport)
+    made = config(version, packets=40, pps=400, hosts=1, names=("f1",))
+    made.captures.add(name="ca", port_names=["p1", "p2"])
+    made.flows[0].size.fixed = 300
+    made.flows[0].packet.custom()[-1].bytes = octets[:128].hex()
+    api.set_config(made)
+    (metric,) = send(api, 40, before=lambda: set_capture(api, "start"))
+    assert (metric.frames_tx, metric.frames_rx, metric.loss) == (40, 40, 0.0)
+    set_capture(api, "stop")
+    frames = captured(api, "p2", None)
+    assert len(frames) == 40
+    for k, frame in enumerate(frames):
+        payload = bytes(frame[UDP].payload)
+        length = len(octets[:128])
+        assert payload[:length] == octets[:128]
+        tag, pattern = payload[length : length + 18], payload[length + 18 :]
+        assert (tag[:3].hex(), int.from_bytes(tag[6:12])) == ("e5e401", k)
+        assert pattern == bytes((length + i) % 256 for i in range(len(pattern)))
 
 
 def test_a_search_of_rfc_2544_by_percentages(server: RunningServer) -> None:

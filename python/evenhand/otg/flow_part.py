@@ -11,6 +11,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
+from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
 from evenhand.exchange.otg_flow import choice_of
 from evenhand.otg.headers import (
@@ -32,6 +33,7 @@ from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.otg.stations import Station, stations_named
 from evenhand.plan import SIDES, Direction, SideName, Transport, receiving_side, sending_side
 from evenhand.plan.field_pattern import LONGEST_LIST
+from evenhand.plan.flow_tables import payload_of
 from evenhand.plan.topology import CLASSIC_DESTINATION_PORT, CLASSIC_SOURCE_PORT
 from evenhand.trial import Burst
 
@@ -47,11 +49,11 @@ USUAL_GAP = 12
 LARGEST_VLAN = 4094
 HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", *TRANSPORTS)
 _FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP, TCP or an echo of ICMP"
+_PAYLOAD = "custom"
 _NO_HEADER = {
-    "custom": "the payload begins with what says which frame it is, and is checked octet for octet: leave it"
-    " out; the rest of the frame is padded up to its size"
+    _PAYLOAD: f"it is the payload: let it end the packet, once, right behind {', '.join(TRANSPORTS)}"
 }
-"""Why frames cannot have a header that scripts often have."""
+"""Why frames cannot have a header that scripts often have where it stands."""
 _WITHOUT_HEADER: Mapping[str, Any] = {
     "choice": "udp",
     "udp": {
@@ -115,6 +117,8 @@ class FlowPart:
         """Seconds; None: it has no end, or bursts."""
         self.duration_kind = choice_of(flow.get("duration"), "continuous")
         self.packets, self.duration_s = self._read_duration(flow.get("duration"))
+        self.payload = b""
+        """Octets right behind the header, in front of the tag."""
         headers = self._with_transport(flow)
         self.sent = SentFlow(
             name=self.name,
@@ -160,6 +164,10 @@ class FlowPart:
     def _with_transport(self, flow: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The headers, of which UDP's is the last where there is none behind IP."""
         headers, kinds = list(flow.get("packet", [])), _kinds(flow)
+        if len(kinds) > 1 and kinds[-1] == _PAYLOAD and kinds[-2] in TRANSPORTS:
+            self._read_payload(
+                headers.pop().get(_PAYLOAD, {}), f"{self.at}.packet[{len(headers)}].{kinds.pop()}"
+            )
         for place, kind in enumerate(kinds):
             if kind not in HEADERS:
                 self._refuse(f"packet[{place}].{kind}", _NO_HEADER.get(kind, _FRAME))
@@ -173,6 +181,14 @@ class FlowPart:
         if not {*kinds} - {*HEADERS} and len([kind for kind in kinds if kind in TRANSPORTS]) != 1:
             self._refuse("packet", f"{', '.join(kinds) or 'no headers'}: {_FRAME}: let one of these end it")
         return headers
+
+    def _read_payload(self, custom: Mapping[str, Any], at: str) -> None:
+        self._errors += other_keys(custom, "flows[].packet[].custom", at)
+        digits = str(custom.get("bytes", ""))
+        try:
+            self.payload = payload_of(digits.lower().removeprefix("0x").replace(":", " "))
+        except EvenhandError as error:
+            self._errors.append(f"{at}.bytes: {error.what}. {error.next_step}")
 
     def _check_inner(self, flow: Mapping[str, Any]) -> None:
         for key in ("tx_rx", "size", "rate", "duration", "metrics"):

@@ -285,6 +285,7 @@ def _flows_of_plan(
             ecn=ecn[place % len(ecn)],
             frame_size=size,
             transport=flow.transport,
+            payload=flow.payload,
             shuffle=shuffle,
             **fields,
         )
@@ -302,13 +303,14 @@ def _smallest(flow: FlowPart) -> int:
     if flow.read.addresses is None:
         return 0  # another error says why
     more = 0 if flow.transport is None else flow.transport.more_octets
-    return SMALLEST_FRAME[flow.read.addresses.version] + more
+    return SMALLEST_FRAME[flow.read.addresses.version] + more + len(flow.payload)
 
 
 def _is_flow_of_a_plan(flow: FlowPart) -> bool:
     """Whether a flow that is alone on its port has frames that no plan sends without flows."""
     return (
         flow.transport is not None
+        or flow.payload != b""
         or not flow.marks.are_usual
         or (len(flow.sizes.octets) > 1 and flow.sizes.imix is None)
     )

@@ -7,6 +7,7 @@
 
 local MAGIC = 0xE5E401
 local TAG_OCTETS = 18
+local MOST_PAYLOAD_OCTETS = 128
 local DIRECTIONS = { [0] = "forward", [1] = "reverse" }
 
 local evenhand = Proto("evenhand", "Evenhand test frame")
@@ -40,9 +41,20 @@ local function time_check(tag)
    return check % 128
 end
 
+-- Where the tag is: behind the payload of its flow, if that has one, and in front of octets that rise from the length of
+-- that payload. The last place, since octets of a payload may look like a tag.
+local function place_of_tag(payload)
+   local octets = payload:len() - TAG_OCTETS
+   for at = math.min(octets, MOST_PAYLOAD_OCTETS), 0, -1 do
+      local follows = octets == at or payload(at + TAG_OCTETS, 1):uint() == at
+      if payload(at, 3):uint() == MAGIC and (at == 0 or follows) then return at end
+   end
+end
+
 local function dissect(payload, packet, tree)
-   if payload:len() < TAG_OCTETS or payload(0, 3):uint() ~= MAGIC then return false end
-   local tag = payload(0, TAG_OCTETS)
+   local at = place_of_tag(payload)
+   if at == nil then return false end
+   local tag = payload(at, TAG_OCTETS)
    local octet = tag(5, 1):uint()
    local direction = math.floor(octet / 128)
    local sequence = tag(6, 6):uint64()

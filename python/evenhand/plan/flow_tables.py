@@ -16,7 +16,15 @@ from evenhand.base.units import parse_rate, parse_ratio
 from evenhand.base.validation.checked_file import RefusedError, refusing
 from evenhand.plan.field_pattern import LONGEST_LIST, FieldGrammar, FieldPattern, whole_number
 from evenhand.plan.flow_hosts import FlowHosts, FlowPrefixes, flow_prefixes
-from evenhand.plan.flows import DSCP_NAMES, ECN_NAMES, FLOW_NAME, LOCK_STEP_FIELDS, Flow, make_flows
+from evenhand.plan.flows import (
+    DSCP_NAMES,
+    ECN_NAMES,
+    FLOW_NAME,
+    LOCK_STEP_FIELDS,
+    MOST_PAYLOAD_OCTETS,
+    Flow,
+    make_flows,
+)
 from evenhand.plan.host_list import Hosts
 from evenhand.plan.own_side import networks_of
 from evenhand.plan.ranges import IpVersion, Network
@@ -147,6 +155,26 @@ def _loss(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+def payload_of(text: Any) -> bytes:
+    """Octets that are written as hexadecimal digits. PlanError: they are none, or too many."""
+    try:
+        found = bytes.fromhex(text) if isinstance(text, str) else b""
+    except ValueError:
+        found = b""
+    if not 0 < len(found) <= MOST_PAYLOAD_OCTETS:
+        raise PlanError(
+            f"a payload of {len(found)} octets" if found else f"{text!r} are no octets",
+            code="plan.flow-payload",
+            next_step=f'Write 1 to {MOST_PAYLOAD_OCTETS} octets as hexadecimal digits, such as "48656c6c6f".',
+        )
+    return found
+
+
+def _payload(value: Any) -> bytes:
+    with refusing():
+        return payload_of(value)
+
+
 def _grammar(key: str, least: int, most: int, name: str, example: str) -> FieldGrammar:
     return FieldGrammar(key=key, read=whole_number, least=least, most=most, example=example, name=name)
 
@@ -186,6 +214,7 @@ class FlowTable(BaseModel):
     right: Annotated[AskedHosts | None, PlainValidator(_hosts)] = None
     lock_step: Annotated[tuple[str, ...], Field(strict=False)] = ()
     frame_size: Annotated[int, Field(ge=64, le=9216)] | None = None
+    payload: Annotated[bytes, PlainValidator(_payload)] = b""
     loss_at_most: Annotated[float, Field(ge=0, lt=1), BeforeValidator(_loss)] | None = None
     shuffle: Annotated[int, Field(ge=0, lt=2**53)] | None = None
 

@@ -2,7 +2,8 @@
 """Station 1: several flows at once: which frame of a direction belongs to which of them. A sequence that
 repeats, so that all shares are exact, and so that the receiver knows the flow of every frame that is lost.
 
-A flow may have the header of TCP or ICMP in place of UDP's, without any state."""
+A flow may have the header of TCP or ICMP in place of UDP's, without any state, and octets of its own behind
+the header, in front of the tag."""
 
 from __future__ import annotations
 
@@ -76,6 +77,8 @@ class Transport:
         return {"protocol": self.protocol, "header": self.header.hex()}
 
 
+MOST_PAYLOAD_OCTETS = 128
+"""Of a flow's own."""
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
 MOST_FLOWS = 64
 LONGEST_CYCLE = 65_536
@@ -138,6 +141,8 @@ class Flow:
     """Its own largest loss ratio; None: it is judged by that of the trial, with all others without one."""
     transport: Transport | None = None
     """The header in place of UDP's; None: UDP's."""
+    payload: bytes = b""
+    """Octets right behind the header, in front of the tag."""
     shuffle: int | None = None
     """A seed: flows with the same one exchange their places among the frames, in a pseudorandom order; None:
     it is evenly spread."""
@@ -164,6 +169,8 @@ class Flow:
         }
         if self.transport is not None:
             kept["transport"] = self.transport.to_document()
+        if self.payload:
+            kept["payload"] = self.payload.hex()
         hosts = {
             f"{side}_host": self._document_of(side, of_side)
             for side, of_side in (("left", self.left), ("right", self.right))
@@ -184,6 +191,11 @@ class Flow:
         return value if isinstance(value, FieldPattern) else None
 
     @property
+    def more_octets(self) -> int:
+        """By how much header and payload are longer than UDP's header."""
+        return len(self.payload) + (self.transport.more_octets if self.transport else 0)
+
+    @property
     def words(self) -> str:
         """`voice (DSCP 46, destination port 5060)`."""
         said = {
@@ -200,6 +212,8 @@ class Flow:
         parts = [f"{key} {_words_of(value)}" for key, value in said.items() if value is not None]
         if self.transport is not None:
             parts.append(f"{self.transport.words} header")
+        if self.payload:
+            parts.append(f"payload of {len(self.payload)} octets")
         if self.lock_step:
             parts.append(f"{' and '.join(self.lock_step)} in lock-step")
         if self.frame_size is not None:
@@ -398,13 +412,13 @@ def check_flows(flows: Sequence[Flow], ip_version: IpVersion) -> None:
                 where="flow.flow-label",
                 next_step="Omit it, or use IPv6.",
             )
-        smallest = SMALLEST_FRAME[ip_version] + (flow.transport.more_octets if flow.transport else 0)
+        smallest = SMALLEST_FRAME[ip_version] + flow.more_octets
         if flow.frame_size is not None and flow.frame_size < smallest:
             raise PlanError(
                 f"the flow {flow.name!r} has frames of {flow.frame_size} octets",
                 code="plan.flow-too-small",
                 where="flow.frame-size",
-                next_step=f"An IPv{ip_version} frame has at least {smallest}: headers, the tag and the FCS.",
+                next_step=f"An IPv{ip_version} frame has at least {smallest}: headers, payload, tag and FCS.",
             )
 
 

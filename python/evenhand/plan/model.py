@@ -231,8 +231,12 @@ class AddressPlan:
         Args:
             tag_octets: Octets of the VLAN tags of each link, which a frame size counts.
         """
+        more = max((flow.more_octets for flow in self.flows if flow.frame_size is None), default=0)
         return max(
-            (SMALLEST_FRAME[side.ip_version] - side.added_octets + tag_octets.of(side.name), side.ip_version)
+            (
+                SMALLEST_FRAME[side.ip_version] + more - side.added_octets + tag_octets.of(side.name),
+                side.ip_version,
+            )
             for plan in self.plans
             for side in plan.sides
         )
