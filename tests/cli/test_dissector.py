@@ -56,7 +56,7 @@ def test_a_tag_behind_a_payload_is_read(version: str, script: Path, tmp_path: Pa
     left, source, right, destination = sides[version]
     dot, length = (".", 24) if version == "v4" else (":", 64)
     text = "".join(
-        f'[{side}]\ngateway = "{link}{dot}2/{length}"\ndut = "{link}{dot}1/{length}"\nhosts = "{host}"\n'
+        f'[{side}]\ngateway = "{link}{dot}2"\ndut = "{link}{dot}1/{length}"\nhosts = "{host}"\n'
         for side, link, host in (("left", left, source), ("right", right, destination))
     )
     for payload in ("48656c6c6f", "e5e401" + "00" * 20):
