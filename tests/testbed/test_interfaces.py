@@ -8,11 +8,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 
 import pytest
+from pyroute2 import IPRoute
 
 from evenhand.testbed import HostNetwork, check_device, interface_of, read_host_network
 from evenhand.testbed.interfaces import DeviceUse
+from evenhand.testbed.links import Link, read_addresses, read_links
 from tests.errors import raises
 
 NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})
@@ -89,6 +92,41 @@ def test_the_kernel_names_its_loopback() -> None:
     network = read_host_network()
     assert "lo" in network.names
     assert "lo" not in network.default_route_of
+
+
+def test_the_kernel_is_understood_as_pyroute2_understands_it() -> None:
+    """Of every interface of this machine, and its addresses."""
+    with IPRoute() as ip:
+        expected = {
+            link["index"]: Link(
+                name=link.get_attr("IFLA_IFNAME"),
+                kind=(link.get_attr("IFLA_LINKINFO") or {}).get("kind"),
+                other=link.get_attr("IFLA_LINK"),
+                namespace=link.get_attr("IFLA_LINK_NETNSID"),
+                master=link.get_attr("IFLA_MASTER"),
+                device=link.get_attr("IFLA_PARENT_DEV_NAME"),
+            )
+            for link in ip.get_links()
+        }
+        found = [
+            (address["index"], address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS"))
+            for family in (AF_INET, AF_INET6)
+            for address in ip.get_addr(family=family)
+            if address["scope"] != 253
+        ]
+    assert read_links() == expected
+    assert [*read_addresses(AF_INET), *read_addresses(AF_INET6)] == found
+    assert found
+
+
+def test_to_ask_the_kernel_loads_no_library_for_it() -> None:
+    """pyroute2 and what it loads took 9 MB of each process that measures."""
+    program = (
+        "import sys; from evenhand.testbed import read_host_network; read_host_network()\n"
+        "print([name for name in ('pyroute2', 'asyncio', 'ssl', 'multiprocessing') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
 
 
 _IN_A_NAMESPACE = """

@@ -13,19 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from socket import AF_INET, AF_INET6
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from evenhand.base.errors import HostError, RequestError
-from evenhand.base.lazy_import import lazy_import
 from evenhand.testbed.default_routes import default_route_interfaces
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
-
-if TYPE_CHECKING:
-    import pyroute2
-else:
-    pyroute2 = lazy_import("pyroute2")
-
+from evenhand.testbed.links import Link, number_of_namespace, read_addresses, read_links
 
 _CLONE_NEWNET = 0x40000000
 MOST_NAMESPACES = 1000
@@ -97,7 +91,6 @@ def in_namespace(path: Path, work: Callable[[], Result]) -> Result:
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 _SHARE_A_WIRE = frozenset({"macvlan", "macvtap", "ipvlan", "ipvtap"})
-_LINK_SCOPE = 253
 WITHOUT_INTERFACE = frozenset({"vfio-pci", "uio_pci_generic", "igb_uio", "pci-stub"})
 """Drivers of PCI devices that make no interface."""
 KERNEL_VHOST = "/dev/vhost-net"
@@ -164,14 +157,14 @@ def read_host_network() -> HostNetwork:
     """Ask the kernel. Default routes count in every table, IPv4 and IPv6, also through bridges, bonds, VLANs,
     macvlans, veth pairs, and what carries an interface from another namespace."""
     links, reasons, found = _read_namespace()
-    name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
+    name_of = {index: link.name for index, link in links.items()}
     addresses = {
         name: tuple(text for owner, text in found if owner == index) for index, name in name_of.items()
     }
     use = DeviceUse()
     _note_devices(use, links, reasons, "")
     for path in other_namespaces():
-        with suppress(OSError, pyroute2.netlink.exceptions.NetlinkError):
+        with suppress(OSError):
             there, reasons_there, _ = in_namespace(path, _read_namespace)
             _note_devices(use, there, reasons_there, " in another network namespace")
             for index, why in _carried_from(path, links, reasons_there).items():
@@ -184,54 +177,44 @@ def read_host_network() -> HostNetwork:
     )
 
 
-def _note_devices(use: DeviceUse, links: Mapping[int, Any], reasons: Mapping[int, str], where: str) -> None:
+def _note_devices(use: DeviceUse, links: Mapping[int, Link], reasons: Mapping[int, str], where: str) -> None:
     for index, link in links.items():
-        device = link.get_attr("IFLA_PARENT_DEV_NAME")
-        if device is None:
+        if link.device is None:
             continue
-        name = f"{link.get_attr('IFLA_IFNAME')}{where}"
-        use.seen.add(str(device))
+        name = f"{link.name}{where}"
+        use.seen.add(link.device)
         if where:
-            use.elsewhere[str(device)] = name
+            use.elsewhere[link.device] = name
         if index in reasons:
-            use.in_the_way[str(device)] = f"its interface is {name}, and {reasons[index]}"
+            use.in_the_way[link.device] = f"its interface is {name}, and {reasons[index]}"
 
 
-def _carried_from(path: Path, links: Mapping[int, Any], reasons_there: Mapping[int, str]) -> dict[int, str]:
+def _carried_from(path: Path, links: Mapping[int, Link], reasons_there: Mapping[int, str]) -> dict[int, str]:
     """Interfaces here that an interface of that namespace carries, which is in the way."""
     carried = {
         index: link
         for index, link in links.items()
-        if link.get_attr("IFLA_LINK_NETNSID") is not None
-        and _kind(link) in (*_SHARE_A_WIRE, "vlan")
-        and link.get_attr("IFLA_LINK") in reasons_there
+        if link.namespace is not None
+        and link.kind in (*_SHARE_A_WIRE, "vlan")
+        and link.other in reasons_there
     }
     if not carried:
         return {}
-    with path.open("rb") as namespace, pyroute2.IPRoute() as ip:
-        number = (ip.get_netnsid(fd=namespace.fileno()) or {}).get("nsid")
+    with path.open("rb") as namespace:
+        number = number_of_namespace(namespace.fileno())
     return {
         index: "it shares a cable with an interface of another network namespace, which a default route uses"
         for index, link in carried.items()
-        if link.get_attr("IFLA_LINK_NETNSID") == number
+        if link.namespace == number
     }
 
 
-def _read_namespace() -> tuple[dict[int, Any], dict[int, str], list[tuple[int, str]]]:
+def _read_namespace() -> tuple[dict[int, Link], dict[int, str], list[tuple[int, str]]]:
     """The interfaces of the namespace that this thread is in; those that carry a default route, and why; and
     the IP addresses of all."""
-    with pyroute2.IPRoute() as ip:
-        links = {link["index"]: link for link in ip.get_links()}
-        carriers: set[int] = set()
-        for family in (AF_INET, AF_INET6):
-            carriers.update(default_route_interfaces(family))
-        found = [
-            (address["index"], str(address.get_attr("IFA_LOCAL") or address.get_attr("IFA_ADDRESS")))
-            for family in (AF_INET, AF_INET6)
-            for address in ip.get_addr(family=family)
-            if address["scope"] != _LINK_SCOPE
-        ]
-    name_of = {index: str(link.get_attr("IFLA_IFNAME")) for index, link in links.items()}
+    links = read_links()
+    carriers = default_route_interfaces(AF_INET) | default_route_interfaces(AF_INET6)
+    name_of = {index: link.name for index, link in links.items()}
     reasons: dict[int, str] = {
         index: "it carries a default route" for index in carriers if name_of.get(index, "lo") != "lo"
     }
@@ -242,41 +225,30 @@ def _read_namespace() -> tuple[dict[int, Any], dict[int, str], list[tuple[int, s
             if index not in reasons:
                 reasons[index] = why
                 pending.append(index)
-    return links, reasons, found
+    return links, reasons, [*read_addresses(AF_INET), *read_addresses(AF_INET6)]
 
 
-def _joined_to(refused: int, links: Mapping[int, Any], name_of: Mapping[int, str]) -> dict[int, str]:
+def _joined_to(refused: int, links: Mapping[int, Link], name_of: Mapping[int, str]) -> dict[int, str]:
     """Interfaces whose frames reach the wire of this one, each with a word why."""
     above = f"{name_of[refused]} above it carries a default route"
-    found = {index: above for index, link in links.items() if link.get_attr("IFLA_MASTER") == refused}
-    lower = _linked(links[refused], links)
-    if lower is not None and _kind(links[refused]) != "veth":
-        found[lower] = above
+    found = {index: above for index, link in links.items() if link.master == refused}
+    own = links[refused]
+    other = _linked(own, links)
+    if other is not None and own.kind != "veth":
+        found[other] = above
     for index, link in links.items():
-        if _kind(link) in _SHARE_A_WIRE and _linked(link, links) == refused:
+        if link.kind in _SHARE_A_WIRE and _linked(link, links) == refused:
             found[index] = f"it shares a cable with {name_of[refused]}, which a default route uses"
     # What goes into one end of a veth pair comes out of the other: into the bridge, if that is a bridge's
     # port.
-    peer = _linked(links[refused], links)
-    if (
-        peer is not None
-        and _kind(links[refused]) == "veth"
-        and links[refused].get_attr("IFLA_MASTER") is not None
-    ):
-        found[peer] = f"its other end, {name_of[refused]}, is in a bridge that carries a default route"
+    if other is not None and own.kind == "veth" and own.master is not None:
+        found[other] = f"its other end, {name_of[refused]}, is in a bridge that carries a default route"
     return found
 
 
-def _kind(link: Any) -> str | None:
-    kind: str | None = (link.get_attr("IFLA_LINKINFO") or {}).get("kind")
-    return kind
-
-
-def _linked(link: Any, links: Mapping[int, Any]) -> int | None:
-    """The interface below, or the other end of a veth pair, if it is in this namespace; indices are each
-    namespace's own."""
-    index: int | None = link.get_attr("IFLA_LINK")
-    return index if index in links and link.get_attr("IFLA_LINK_NETNSID") is None else None
+def _linked(link: Link, links: Mapping[int, Link]) -> int | None:
+    """`Link.other`, if it is in this namespace; indices are each namespace's own."""
+    return link.other if link.other in links and link.namespace is None else None
 
 
 def interfaces_of_pci(folder: Path) -> list[str]:
