@@ -12,8 +12,8 @@ from typing import get_args
 
 import pytest
 
-from evenhand.cli.dut import System
 from evenhand.dut import OPERATING_SYSTEMS, Part, describe_setup
+from evenhand.dut.systems import System
 from evenhand.plan import TOPOLOGIES, make_plan
 from tests.cli.running import Ended
 from tests.dut import goldens

@@ -31,11 +31,11 @@ LAB = LinuxLab(
 
 def test_device_strings_name_the_testers_ends() -> None:
     assert (
-        LAB.left_device
+        LAB.device("left")
         == "net_af_xdp0,iface=ehtl-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
     )
     assert (
-        LAB.right_device
+        LAB.device("right")
         == "net_af_xdp1,iface=ehtr-linux,start_queue=0,queue_count=1,force_copy=1,busy_budget=0"
     )
     assert LAB.device("right", "af_packet") == "net_af_packet1,iface=ehtr-linux"

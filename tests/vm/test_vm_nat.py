@@ -120,7 +120,7 @@ def test_connections_are_opened_used_and_forgotten(lab: VmLab) -> None:
         return go("forward", "establish")
 
     with engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         all_known = {"opened": COUNT, "learnt": COUNT, "shared_tuples": 0}
         until(lambda found: bool(found["directions"]["forward"]["connections"] == all_known), opened)
         answered = until(

@@ -57,7 +57,7 @@ def stalls(cpu: int, gap_s: float, seed: int) -> Iterator[None]:
 @contextmanager
 def opened_lab(plan: AddressPlan) -> Iterator[tuple[LinuxLab, EngineSession]]:
     with linux_lab(plan, name="stalltest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device, seed=42, dut=dut_of(lab))
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), seed=42, dut=dut_of(lab))
         yield lab, session
 
 

@@ -87,8 +87,8 @@ def test_each_flow_is_judged_by_its_own_limit_in_clean_time(dscp: int, passes: b
             open_ports(
                 session,
                 plan,
-                router.left_device,
-                router.right_device,
+                router.device("left"),
+                router.device("right"),
                 dut_macs=None,
                 **mix_request(plan, 100),
             )

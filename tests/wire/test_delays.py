@@ -170,7 +170,7 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
         reference_router(plan, ReferenceDut(defects=Defects(at={"loss": at}))) as router,
         engine() as session,
     ):
-        open_to_dut(session, plan, router.left_device, router.right_device)
+        open_to_dut(session, plan, router.device("left"), router.device("right"))
         document = run_trial(
             session,
             duration_s=0.5,
@@ -196,7 +196,7 @@ def test_a_lost_frame_is_infinitely_late(plan: AddressPlan) -> None:
 def through(router: ReferenceRouter, plan: AddressPlan, **arguments: Any) -> Document:
     """One direction of a valid trial through the router."""
     with engine() as session:
-        open_to_dut(session, plan, router.left_device, router.right_device)
+        open_to_dut(session, plan, router.device("left"), router.device("right"))
         document = valid_trial(session, directions=["forward"], limits=NONE_LEFT_OUT, **arguments)
     of_forward(document)
     direction: Document = document["directions"]["forward"]

@@ -56,7 +56,7 @@ DIRECT = pytest.mark.parametrize(
 @contextmanager
 def rig(plan: AddressPlan) -> Iterator[tuple[LinuxLab, EngineSession, Document]]:
     with linux_lab(plan, name="directlab") as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        opened = open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         yield lab, session, opened
 
 
@@ -165,7 +165,7 @@ def test_networks_that_the_dut_has_no_interface_in_are_unreachable() -> None:
         make_plan("nets_v4_multi_host", 3, networks=3),
     )
     with linux_lab(smaller, name="directlab") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         result: LearningResult = learn(
             session, rate_fps=GENTLE_FPS, rounds=2, wait_s=0.3, directions=["forward"]
         )

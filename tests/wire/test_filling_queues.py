@@ -19,7 +19,7 @@ CAPACITY_FPS = 20_000
 def forward(router: ReferenceRouter, name: str, load: float) -> Document:
     plan = make_plan(name)
     with engine() as session:
-        open_to_dut(session, plan, router.left_device, router.right_device)
+        open_to_dut(session, plan, router.device("left"), router.device("right"))
         document = valid_trial(session, rate_fps=load * CAPACITY_FPS, duration_s=1, directions=["forward"])
     found: Document = {**document["directions"]["forward"], "notes": document["notes"]}
     return found

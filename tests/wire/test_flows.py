@@ -142,7 +142,7 @@ def test_a_cable_brings_every_frame_of_each_flow(version: int, tmp_path: Path) -
 def trial_through(plan: AddressPlan, dut: ReferenceDut, limits: Document) -> tuple[Document, Document]:
     """A trial, and what the router says that it has done."""
     with router_beside_tester(plan, dut) as router, engine() as session:
-        open_to_dut(session, plan, router.left_device, router.right_device, **mix_request(plan, 100))
+        open_to_dut(session, plan, router.device("left"), router.device("right"), **mix_request(plan, 100))
         return run_trial(session, limits=limits), router.counters()
 
 

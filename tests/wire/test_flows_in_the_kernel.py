@@ -91,7 +91,7 @@ def test_the_kernels_counters_are_those_of_each_flow(version: int) -> None:
     numbers = count(1, MOST_ATTEMPTS)
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
         open_to_dut(
-            session, plan, lab.left_device, lab.right_device, dut=dut_of(lab), **mix_request(plan, 100)
+            session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab), **mix_request(plan, 100)
         )
 
         def through() -> tuple[Document, Counters]:

@@ -225,8 +225,8 @@ def setup_of_file(router: ReferenceRouter) -> Setup:
     """As the testbed file of `evenhand router` has it: of the router nothing else is known."""
     document = {
         "isolated_test_environment": True,
-        "left": {"device": router.left_device},
-        "right": {"device": router.right_device},
+        "left": {"device": router.device("left")},
+        "right": {"device": router.device("right")},
         "tester": {"cpus": [router.tester_cpus[0]]},
         "limits": LENIENT,
     }
@@ -277,7 +277,9 @@ def test_every_command_against_a_halted_router_says_so_within_seconds(
         said = []
         try:
             for _ in range(3):
-                request = open_request(plan, router.left_device, router.right_device, link_timeout_s=SHORT_S)
+                request = open_request(
+                    plan, router.device("left"), router.device("right"), link_timeout_s=SHORT_S
+                )
                 arguments = {key: value for key, value in request.items() if key not in ("id", "request")}
                 began_s = time.monotonic()
                 with engine() as session, pytest.raises(EvenhandError) as refused:

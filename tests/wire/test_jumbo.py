@@ -32,7 +32,7 @@ def test_the_reference_router_forwards_jumbo_frames_where_it_is_told_to(plan: Ad
     """R8219-01, R5180-09, R8219-20: 9216 octets through a real router; one that takes less is known to before
     anything is sent."""
     with router_beside_tester(plan, ReferenceDut(largest_frame_size=9216)) as router:
-        assert ",bsize=9216" in router.left_device
+        assert ",bsize=9216" in router.device("left")
         assert measure(setup_beside_tester(router), plan, 9216).verdict == "PASS"
     too_large = raises("rig.frame-too-large", match="1518 .*2048")
     with router_beside_tester(plan) as router, too_large:

@@ -268,7 +268,9 @@ def test_the_kernels_router_learns_every_host(name: str, host_macs: str) -> None
     them in a trial."""
     plan = direct(name, 20, 4)
     with linux_lab(plan, name="learntest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device, host_macs=host_macs, dut=dut_of(lab))
+        open_to_dut(
+            session, plan, lab.device("left"), lab.device("right"), host_macs=host_macs, dut=dut_of(lab)
+        )
         result = learn(session, rate_fps=2_000)
         neighbors = [n for n in lab.neighbors() if n.mac is not None and not n.address.startswith("fe80:")]
         document = valid_trial(session, rate_fps=5_000, duration_s=0.5)
@@ -293,7 +295,7 @@ def test_a_router_that_remembers_other_macs_of_the_hosts_is_told_the_new_ones(na
     with linux_lab(plan, name="learntest") as lab:
         for own_macs in macs:
             with engine(lab.engine_command(find_engine())) as session:
-                open_to_dut(session, plan, lab.left_device, lab.right_device, own_macs=own_macs)
+                open_to_dut(session, plan, lab.device("left"), lab.device("right"), own_macs=own_macs)
                 result = learn(session, rate_fps=2_000)
                 assert result.is_complete, result
                 known = {
@@ -311,7 +313,7 @@ def test_the_reference_router_is_reached_again_by_a_tester_with_other_macs(name:
         macs = set()
         for _ in range(2):
             with engine() as session:
-                opened = open_to_dut(session, plan, router.left_device, router.right_device)
+                opened = open_to_dut(session, plan, router.device("left"), router.device("right"))
                 result = learn(session, rate_fps=2_000)
                 assert result.is_complete, result
                 macs.add(opened["left"]["mac"])
@@ -324,7 +326,7 @@ def test_a_missing_route_is_found_by_learning() -> None:
     """SEED-19: behind gateways learning sees which hosts the DUT's routes lead to."""
     smaller, plan = make_plan("nets_v4_gateway", 3, networks=2), make_plan("nets_v4_gateway", 3, networks=3)
     with linux_lab(smaller, name="learntest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device)
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"))
         result = learn(session, rate_fps=2_000, rounds=2, directions=["forward"])
     assert result.sides["right"].reachable == 6
     assert result.sides["right"].unreachable == ("198.19.2.1", "198.19.2.2", "198.19.2.3")
@@ -338,7 +340,7 @@ def test_a_dut_that_was_asked_too_fast_is_asked_more_slowly_until_every_host_is_
     told: list[LearningProgress] = []
     slow = ReferenceDut(model=DeviceModel(elements=1, rate_fps=1_000, queue_frames=16))
     with router_beside_tester(plan, slow) as router, engine() as session:
-        open_to_dut(session, plan, router.left_device, router.right_device)
+        open_to_dut(session, plan, router.device("left"), router.device("right"))
         result = learn(
             session, rate_fps=20_000, wait_s=0.3, rounds=10, directions=["forward"], on_progress=told.append
         )

@@ -121,7 +121,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[NatRig]:
         linux_lab(plan, name=LAB, nat_ports=ports or "kept") as lab,
         engine(lab.engine_command(find_engine())) as session,
     ):
-        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         yield NatRig(plan=plan, lab=lab, setup=make_lab_setup(lab, plan), session=session)
 
 

@@ -50,7 +50,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab,
     """A lab for the plan, and an engine on it with both ports open and the DUT resolved."""
     plan: AddressPlan = request.param
     with linux_lab(plan, name="wiretest") as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_to_dut(session, plan, lab.left_device, lab.right_device, seed=42, dut=dut_of(lab))
+        opened = open_to_dut(session, plan, lab.device("left"), lab.device("right"), seed=42, dut=dut_of(lab))
         yield plan, lab, session, opened
 
 
@@ -198,7 +198,7 @@ def test_an_unresolved_dut_is_named(tmp_path: Path) -> None:
         linux_lab(gateway_v6(), name="wiretest") as lab,
         engine(lab.engine_command(find_engine())) as session,
     ):
-        open_ports(session, gateway_v4(), lab.left_device, lab.right_device, dut_macs=None)
+        open_ports(session, gateway_v4(), lab.device("left"), lab.device("right"), dut_macs=None)
         with raises("engine.not-resolved", match=r"10\.0\.0\.1 .* left side"):
             session.request("resolve", timeout_s=1)
         with raises("engine.not-resolved", match="MAC on the left side"):

@@ -48,7 +48,7 @@ def _needs_tayga() -> None:
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[AddressPlan, LinuxLab, EngineSession, Document]]:
     plan = make_plan(request.param)
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
-        opened = open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        opened = open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         yield plan, lab, session, opened
     assert translator_processes(LAB) == []
 
@@ -82,7 +82,7 @@ def test_native_traffic_is_forwarded_beside_what_tayga_translates(name: str) -> 
     with linux_lab(plan, name=LAB) as lab, engine(lab.engine_command(find_engine())) as session:
         assert lab.ip_versions == (6, 4)
         ports = {"dut": dut_of(lab), **mix_request(plan, 84)}
-        open_to_dut(session, plan, lab.left_device, lab.right_device, **ports)
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), **ports)
         found = valid_trial(session, rate_fps=LOAD_FPS, duration_s=1)
         assert lab.facts()["plan"] == plan_name(plan)
         with raises("rig.lab-of-other-plan"):

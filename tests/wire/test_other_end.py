@@ -47,7 +47,7 @@ def open_ports(plan: AddressPlan, left: str, right: str, *, link_timeout_s: floa
 def begin_trial(engine: RawEngine, plan: AddressPlan, router: ReferenceRouter) -> None:
     """Until frames flow through the router."""
     engine.say(
-        open_ports(plan, router.left_device, router.right_device),
+        open_ports(plan, router.device("left"), router.device("right")),
         {"id": 2, "request": "resolve", "timeout_s": 20},
         {
             "id": 3,
@@ -136,7 +136,7 @@ def test_clients_that_go_before_they_are_greeted_end_neither_router_nor_engine(t
         server.say(open_ports(PLANS[1], left, right))
         assert server.hear()["response"] == "open"
         leave_ungreeted(left)
-        leave_ungreeted(router.left_device)
+        leave_ungreeted(router.device("left"))
         with RawEngine() as engine:
             begin_trial(engine, PLANS[1], router)
         server.say({"id": 2, "request": "counters"})
@@ -151,7 +151,9 @@ def test_a_router_that_hangs_is_named_and_nobody_waits_longer_than_for_a_link(
         os.kill(process_of(router), signal.SIGSTOP)
         try:
             with RawEngine() as engine:
-                engine.say(open_ports(PLANS[0], router.left_device, router.right_device, link_timeout_s=2))
+                engine.say(
+                    open_ports(PLANS[0], router.device("left"), router.device("right"), link_timeout_s=2)
+                )
                 fault = engine.hear()["fault"]
         finally:
             os.kill(process_of(router), signal.SIGCONT)

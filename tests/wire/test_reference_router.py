@@ -66,7 +66,12 @@ def measure(
     """
     with engine() as session:
         open_to_dut(
-            session, plan, router.left_device, router.right_device, frame_size=frame_size, **(opened or {})
+            session,
+            plan,
+            router.device("left"),
+            router.device("right"),
+            frame_size=frame_size,
+            **(opened or {}),
         )
         return run_trial(session, **arguments)
 
@@ -135,7 +140,9 @@ def test_a_silent_memif_tells_of_queues_that_nobody_polls() -> None:
     """The tester cannot see how many queues the other end sends on; Open vSwitch answers on its queue 1. It
     can say that this may be it."""
     with router_beside_tester(make_plan("gateway-v6")) as router, engine() as session:
-        open_ports(session, make_plan("gateway-v4"), router.left_device, router.right_device, dut_macs=None)
+        open_ports(
+            session, make_plan("gateway-v4"), router.device("left"), router.device("right"), dut_macs=None
+        )
         with raises("engine.not-resolved", match=r"10\.0\.0\.1 .*no frame at all") as error:
             session.request("resolve", timeout_s=0.5)
     assert "raise receive_queues" in error.value.next_step
@@ -355,8 +362,8 @@ def test_another_generator_drives_the_router(tmp_path: Path) -> None:
             "--no-pci",
             "--no-telemetry",
             f"--lcores=0@{cpus()[-1]},1@{cpus()[-1]}",
-            f"--vdev={router.left_device}",
-            f"--vdev={router.right_device}",
+            f"--vdev={router.device('left')}",
+            f"--vdev={router.device('right')}",
             "--",
             "--forward-mode=txonly",
             "--tx-ip=198.18.0.1,198.19.0.1",

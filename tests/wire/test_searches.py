@@ -58,8 +58,8 @@ def search(folder: Path, name: str, *options: str) -> tuple[dict[str, Any], Path
         run.unlink(missing_ok=True)
         testbed.write_text(
             TESTBED.format(
-                left=router.left_device,
-                right=router.right_device,
+                left=router.device("left"),
+                right=router.device("right"),
                 cpus=list(router.tester_cpus),
                 cpu=router.cpu,
                 thread=router.thread,

@@ -150,7 +150,7 @@ def flapping(lab: LinuxLab, interface: str) -> Iterator[threading.Event]:
 def test_a_link_that_flaps_in_a_trial_makes_it_invalid(plan: AddressPlan) -> None:
     """Issue: a second without link was FAIL, since the link was looked at before and after only."""
     with linux_lab(plan, name="flaptest") as lab, engine(lab.engine_command(find_engine())) as session:
-        open_to_dut(session, plan, lab.left_device, lab.right_device, dut=dut_of(lab))
+        open_to_dut(session, plan, lab.device("left"), lab.device("right"), dut=dut_of(lab))
         with flapping(lab, lab.dut_interface("right")) as flap:
 
             def on_event(event: Document) -> None:
@@ -190,8 +190,8 @@ def test_a_static_mac_stays_whatever_is_announced(plan: AddressPlan) -> None:
         open_ports(
             session,
             plan,
-            lab.left_device,
-            lab.right_device,
+            lab.device("left"),
+            lab.device("right"),
             dut_macs=(macs["left"], macs["right"]),
             dut=dut_of(lab),
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -24,6 +24,7 @@ from evenhand.cli.nat_options import (
 from evenhand.cli.plan_argument import NameArgument
 from evenhand.cli.verbs import Verbs
 from evenhand.dut import OPERATING_SYSTEMS, DutScript, OperatingSystem, Part, describe_setup
+from evenhand.dut.systems import System
 from evenhand.spec.plan import CountOptions
 
 app = Verbs(
@@ -36,28 +37,6 @@ app.command("status", epilog=dut_over_ssh.STATUS_EXAMPLE)(dut_over_ssh.status)
 app.command("undo", epilog=dut_over_ssh.UNDO_EXAMPLE)(dut_over_ssh.undo_setup)
 
 _INTERFACE = re.compile(r"[A-Za-z][A-Za-z0-9._/:-]*")
-
-
-System = Literal[
-    "linux",
-    "frr",
-    "bird",
-    "vyos",
-    "openwrt",
-    "sonic",
-    "openbsd",
-    "freebsd",
-    "opnsense",
-    "pfsense",
-    "vpp",
-    "tnsr",
-    "routeros",
-    "cisco-ios",
-    "arista-eos",
-    "junos",
-    "srlinux",
-]
-"""Operating systems of DUTs."""
 
 
 @app.command(

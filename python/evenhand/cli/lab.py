@@ -227,7 +227,7 @@ def _show_lab(lab: Lab, name: str) -> None:
         f" {lab.dut_cpu}, the tester on CPU{'s' if len(lab.tester_cpus) > 1 else ''} {cpus}.",
         markup=False,
     )
-    console.print(f"  left   {lab.left_device}\n  right  {lab.right_device}", markup=False)
+    console.print(f"  left   {lab.device('left')}\n  right  {lab.device('right')}", markup=False)
     if isinstance(lab, VmLab):
         how = (
             "by KVM"
@@ -311,8 +311,8 @@ def _describe(lab: Lab | None, name: str) -> dict[str, Any]:
         "largest_frame_size": lab.largest_frame_size,
         "dut_cpu": lab.dut_cpu,
         "tester_cpus": list(lab.tester_cpus),
-        "left_device": lab.left_device,
-        "right_device": lab.right_device,
+        "left_device": lab.device("left"),
+        "right_device": lab.device("right"),
         "tester_namespace": lab.tester_namespace,
         "changed_outside": changes,
     }

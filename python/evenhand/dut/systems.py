@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from evenhand.dut.arista_eos import ARISTA_EOS
 from evenhand.dut.bsd import FREEBSD, OPENBSD, OPNSENSE, PFSENSE
 from evenhand.dut.cisco_ios import CISCO_IOS
@@ -17,7 +19,9 @@ from evenhand.dut.srlinux import SRLINUX
 from evenhand.dut.tnsr import TNSR
 from evenhand.dut.vpp import VPP
 from evenhand.dut.vyos import VYOS
+from evenhand.testbed.systems import DutSystem
 
+System = Literal[DutSystem, "tnsr"]
 OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
     "linux": LINUX,
     "frr": FRR,
@@ -30,10 +34,10 @@ OPERATING_SYSTEMS: dict[str, OperatingSystem] = {
     "opnsense": OPNSENSE,
     "pfsense": PFSENSE,
     "vpp": VPP,
-    "tnsr": TNSR,
     "routeros": ROUTEROS,
     "cisco-ios": CISCO_IOS,
     "arista-eos": ARISTA_EOS,
     "junos": JUNOS,
     "srlinux": SRLINUX,
+    "tnsr": TNSR,
 }

@@ -80,16 +80,6 @@ class LabThatIsUp(ABC):
         return LabNames(self.name).tester_namespace
 
     @property
-    def left_device(self) -> str:
-        """The tester's left port as a DPDK device."""
-        return self.device("left")
-
-    @property
-    def right_device(self) -> str:
-        """The tester's right port as a DPDK device."""
-        return self.device("right")
-
-    @property
     def line_rate_bps(self) -> None:
         """None: software ports have no line rate, so the user's maximum bounds a search."""
         return None

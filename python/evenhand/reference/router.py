@@ -272,14 +272,6 @@ class ReferenceRouter:
         return self._device(side, "client", pair)
 
     @property
-    def left_device(self) -> str:
-        return self.device("left")
-
-    @property
-    def right_device(self) -> str:
-        return self.device("right")
-
-    @property
     def thread(self) -> int:
         """Id of the thread that forwards."""
         return int(self.ready["thread"])

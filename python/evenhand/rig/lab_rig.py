@@ -21,7 +21,7 @@ from evenhand.lab.borrow import KINDS, kind_of
 from evenhand.lab.labs import lab_class
 from evenhand.lab.namespaces import host_errors, namespace_path, run_inside
 from evenhand.lab.state import is_for, networks_to_ask_for, tester_resource
-from evenhand.plan import AddressPlan, plan_title
+from evenhand.plan import SIDES, AddressPlan, plan_title
 from evenhand.reference import ReferenceDut
 from evenhand.rig.dut_wish import DutWish, OnDutChange, OnNote, ReachableDut
 from evenhand.rig.facts import FACTS, of_this_machine
@@ -164,11 +164,10 @@ def make_lab_setup(lab: Lab, plan: AddressPlan | None = None) -> LabSetup:
         HostError: Its DUT has ended.
     """
     lab.check_running()
-    document = {
+    document: dict[str, Any] = {
         "isolated_test_environment": True,
         "isolated_networks": ["0.0.0.0/0", "::/0"],
-        "left": {"device": lab.left_device},
-        "right": {"device": lab.right_device},
+        **{side: {"device": lab.device(side)} for side in SIDES},
         "tester": {"cpus": list(lab.tester_cpus)},
         "dut": {
             "cpus": [lab.dut_cpu],

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from evenhand.base.errors import RequestError
 from evenhand.base.programs import ROUTER, find_program
 from evenhand.dut.connections import Emptied
-from evenhand.plan import AddressPlan
+from evenhand.plan import SIDES, AddressPlan
 from evenhand.reference import ReferenceDut, ReferenceRouter, reference_router
 from evenhand.rig.dut_wish import ReachableDut
 from evenhand.rig.facts import of_this_machine
@@ -78,12 +78,11 @@ class ReferenceSetup(Setup):
 def make_reference_setup(router: ReferenceRouter) -> ReferenceSetup:
     """The testbed that a reference router is. Both ends of its memif cables are ours, so it is isolated
     (SEED-80)."""
-    document = {
+    document: dict[str, Any] = {
         "isolated_test_environment": True,
         "isolated_networks": ["0.0.0.0/0", "::/0"],
         "one_armed": router.dut.one_armed,
-        "left": {"device": router.left_device, "vlan": router.dut.vlans.get("left", ())},
-        "right": {"device": router.right_device, "vlan": router.dut.vlans.get("right", ())},
+        **{side: {"device": router.device(side), "vlan": router.dut.vlans.get(side, ())} for side in SIDES},
         "tester": {"cpus": list(router.tester_cpus)},
         "dut": {
             "cpus": [router.cpu],

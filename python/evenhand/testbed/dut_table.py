@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 from evenhand.base.validation.checked_file import UnfitError, refusing
 from evenhand.plan import SideCounts, is_plan_file, make_plan
 from evenhand.testbed.places import InterfacePair, by_place
+from evenhand.testbed.systems import DutSystem
 from evenhand.testbed.values import (
     COUNT_PAIR,
     Duration,
     DutInterfaces,
-    DutSystem,
     Fact,
     PlanName,
     SshDestination,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, PlainSerializer
 from pydantic_core.core_schema import no_info_after_validator_function
@@ -154,25 +154,6 @@ DutInterfaces = Annotated[
     BeforeValidator(_as_names),
     PlainSerializer(_to_file),
 ]
-DutSystem = Literal[
-    "linux",
-    "frr",
-    "bird",
-    "vyos",
-    "openwrt",
-    "sonic",
-    "openbsd",
-    "freebsd",
-    "opnsense",
-    "pfsense",
-    "vpp",
-    "routeros",
-    "cisco-ios",
-    "arista-eos",
-    "junos",
-    "srlinux",
-]
-"""What a DUT may run that is reached over SSH."""
 _CountPair = Annotated[
     tuple[Annotated[int, Field(ge=1)], ...],
     Field(min_length=2, max_length=2, strict=False),
