@@ -11,7 +11,9 @@
 namespace evenhand::port {
 namespace {
 
-constexpr unsigned ring_frames = 4096;  // a receiver takes 64 questions a turn, and answers leave every few turns
+/// As many answers as questions wait in the usual receive ring. A receiver takes 64 questions a turn, and answers leave
+/// every few turns.
+constexpr unsigned ring_frames = 2048;
 
 /// Including headroom. Without hugepages, buffers of the usual 2 KB have a page each: 32 MB for each port, all of which
 /// DPDK touches when it starts.
@@ -22,7 +24,8 @@ constexpr std::uint16_t buffer_octets = RTE_PKTMBUF_HEADROOM + DpdkAnswers::most
 DpdkAnswers::DpdkAnswers(std::uint16_t id, std::uint16_t queue, const std::string& device, int node)
     : id_{id},
       queue_{queue},
-      pool_{make_pool(fmt::format("answer-{}", id), 2 * ring_frames - 1, buffer_octets, node, device)},
+      pool_{make_pool(fmt::format("answer-{}", id), 2 * ring_frames - 1, buffer_octets, node, device,
+                      BufferLayout::within_pages, CoreCaches::no)},
       ring_{rte_ring_create(fmt::format("answers-{}", id).c_str(), ring_frames, SOCKET_ID_ANY, RING_F_SC_DEQ)} {
     if (!ring_)
         throw Fault{FaultCode::no_memory, "no memory for the ring of answers", "host.memory_mb", "Raise memory_mb."};

@@ -71,12 +71,13 @@ rte_mempool* make_side_by_side(const char* name, unsigned buffers, std::uint16_t
 }
 
 rte_mempool* try_to_make(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
-                         BufferLayout layout) {
+                         BufferLayout layout, CoreCaches caches) {
     if (layout != BufferLayout::within_pages) {
         rte_mempool* const pool = make_side_by_side(name.c_str(), buffers, buffer_octets, node);
         if (pool != nullptr || layout == BufferLayout::side_by_side) return pool;
     }
-    return rte_pktmbuf_pool_create(name.c_str(), buffers, pool_cache, 0, buffer_octets, node);
+    return rte_pktmbuf_pool_create(name.c_str(), buffers, caches == CoreCaches::yes ? pool_cache : 0, 0, buffer_octets,
+                                   node);
 }
 
 }  // namespace
@@ -84,11 +85,11 @@ rte_mempool* try_to_make(const std::string& name, unsigned buffers, std::uint16_
 void FreePool::operator()(rte_mempool* pool) const noexcept { rte_mempool_free(pool); }
 
 Pool make_pool(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
-               const std::string& device, BufferLayout layout) {
-    rte_mempool* pool = try_to_make(name, buffers, buffer_octets, node, layout);
+               const std::string& device, BufferLayout layout, CoreCaches caches) {
+    rte_mempool* pool = try_to_make(name, buffers, buffer_octets, node, layout, caches);
     // Memory may have been reserved on another node only, which is slower but works.
     if (pool == nullptr && node != SOCKET_ID_ANY)
-        pool = try_to_make(name, buffers, buffer_octets, SOCKET_ID_ANY, layout);
+        pool = try_to_make(name, buffers, buffer_octets, SOCKET_ID_ANY, layout, caches);
     if (pool == nullptr) {
         require_pool_driver();
         throw Fault{FaultCode::no_memory,

@@ -26,9 +26,15 @@ using Pool = std::unique_ptr<rte_mempool, FreePool>;
 /// side if there is one piece of memory for all of them.
 enum class BufferLayout : std::uint8_t { within_pages, side_by_side, best_side_by_side };
 
+/// Whether each core keeps some hundred buffers of a pool at hand. They are for bursts: without them a core takes from
+/// the pool itself, which takes longer. But DPDK has room for them in each pool, 1.5 MB for all cores that there could
+/// be, and touches all of it.
+enum class CoreCaches : bool { no, yes };
+
 /// Buffers of `buffer_octets`, including headroom, on that NUMA node, or on any node for SOCKET_ID_ANY. `device` is for
 /// the fault. Throws Fault{no_memory}, or Fault{no_device} if DPDK's driver for pools is missing.
 [[nodiscard]] Pool make_pool(const std::string& name, unsigned buffers, std::uint16_t buffer_octets, int node,
-                             const std::string& device, BufferLayout layout = BufferLayout::within_pages);
+                             const std::string& device, BufferLayout layout = BufferLayout::within_pages,
+                             CoreCaches caches = CoreCaches::yes);
 
 }  // namespace evenhand::port

@@ -40,11 +40,12 @@ constexpr unsigned least_receive_buffers_of_af_xdp = 16383;  // its rings alone 
 /// takes memory all the same. A device may keep its rings full, and each worker keeps some hundred buffers for itself.
 /// A NIC may make its rings larger than it was asked to, and what is sent on as it was received waits in two rings.
 struct PoolSizes {
-    unsigned receive_rings;  // as many frames as that many rings
-    unsigned least;
+    unsigned receive_half_rings;  // as many frames as that many halves of a ring
+    unsigned least_received;
+    unsigned least_sent;
 };
-constexpr PoolSizes pools_of_software{.receive_rings = 2, .least = 4095};
-constexpr PoolSizes pools_of_others{.receive_rings = 4, .least = 8191};
+constexpr PoolSizes pools_of_software{.receive_half_rings = 3, .least_received = 3071, .least_sent = 4095};
+constexpr PoolSizes pools_of_others{.receive_half_rings = 8, .least_received = 8191, .least_sent = 8191};
 
 /// The smallest ring of a driver that neither follows the requested number of descriptors nor reports its own: QEMU's
 /// virtio has 256 entries.
@@ -207,16 +208,17 @@ void DpdkPort::make_pools(const FillBuffer& fill_buffer) {
     const PoolSizes& sizes = is_of_software ? pools_of_software : pools_of_others;
     receive_pool_ =
         make_pool(fmt::format("receive-{}", id_),
-                  std::max(is_af_xdp ? least_receive_buffers_of_af_xdp : sizes.least,
-                           sizes.receive_rings * options_.receive_queues * options_.receive_ring_frames - 1) +
+                  std::max(is_af_xdp ? least_receive_buffers_of_af_xdp : sizes.least_received,
+                           sizes.receive_half_rings * options_.receive_queues * options_.receive_ring_frames / 2 - 1) +
                       options_.extra_receive_buffers,
                   receive_buffer_octets(receive_room(driver_, options_.device, options_.largest_receive_octets)), node,
                   options_.device, layout);
     answers_ = std::make_unique<DpdkAnswers>(id_, control_queue(), options_.device, node);
     for (unsigned queue = 0; queue < options_.transmit_queues; ++queue) {
-        transmit_pools_.push_back(make_pool(
-            fmt::format("transmit-{}-{}", id_, queue), std::max(sizes.least, 2 * options_.transmit_ring_frames - 1),
-            transmit_buffer_octets(options_.largest_transmit_octets), node, options_.device));
+        transmit_pools_.push_back(make_pool(fmt::format("transmit-{}-{}", id_, queue),
+                                            std::max(sizes.least_sent, 2 * options_.transmit_ring_frames - 1),
+                                            transmit_buffer_octets(options_.largest_transmit_octets), node,
+                                            options_.device));
         // The constant octets are written here, once; the frame source writes all other octets (frame/source.hpp).
         const std::function<void(std::span<std::byte>)> fill = [&](auto buffer) { fill_buffer(buffer, queue); };
         rte_mempool_obj_iter(
