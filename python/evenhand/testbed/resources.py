@@ -53,12 +53,13 @@ def _memif(device: Device, inside: int) -> Resource:
 
 
 LEAST_MEMORY_MB = 512
-"""Enough for rings of the usual size and up to four streams a side."""
+"""With hugepages, of which DPDK takes more when it needs more. Enough for rings of the usual size and up to
+four streams a side."""
 
 _DEFAULT_RING_FRAMES = 2048
 _LEAST_RECEIVE_BUFFERS = 16383
 _LEAST_TRANSMIT_BUFFERS = 8191
-_ANSWER_BUFFERS = 8191
+_ANSWER_BUFFERS = 4095
 _PAGE_OCTETS = 4096
 """Without hugepages a buffer begins a page of its own, if it does not share it with others."""
 _AROUND_OCTETS = 512
@@ -71,8 +72,8 @@ _MARGIN = 1.1
 def needed_memory_mb(
     workers: Sequence[Mapping[str, Any]], ports: Mapping[SideName, Mapping[str, Any]], frame_size: int = 64
 ) -> int:
-    """Mebibytes for these workers, ports and frames of the contract's `open`, without hugepages: at least
-    512.
+    """Mebibytes for these workers, ports and frames of the contract's `open`, without hugepages.
+    DPDK keeps 48 octets for each page that it is given, also for those that it never uses.
 
     A port has a pool of buffers for all its receive queues, one for each stream and one for answers to
     neighbours, as in `engine/port/dpdk_port.cpp`.
@@ -93,7 +94,7 @@ def needed_memory_mb(
         slot = re.search(r",framesz=(\d+)", port.get("device", ""))
         largest = frame_size if slot is None else max(frame_size, int(slot[1]))
         pages += buffers * -(-(largest + _AROUND_OCTETS) // _PAGE_OCTETS)
-    return max(LEAST_MEMORY_MB, int(pages * _PAGE_OCTETS * _MARGIN) // (1 << 20) + 1)
+    return int(pages * _PAGE_OCTETS * _MARGIN) // (1 << 20) + 1
 
 
 _NOTHING = re.compile("")
