@@ -136,7 +136,7 @@ def test_testbed_page_lists_every_key() -> None:
     for key in rows:
         assert key.is_required in {field.is_required() for other, field in fields if other == key.name}
     defaults = {key.name: key.default for key in rows}
-    assert defaults["memory"] == f'what the buffers take; with hugepages "{testbed.LEAST_MEMORY_MB}MB"'
+    assert defaults["memory"] == f'what the buffers take, with hugepages "{testbed.LEAST_MEMORY_MB}MB"'
     assert defaults["receive_queues"] == str(testbed.Tester.model_fields["receive_queues"].default)
     assert defaults["hugepages"] == str(testbed.Tester.model_fields["hugepages"].default).lower()
 

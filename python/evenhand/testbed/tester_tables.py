@@ -82,7 +82,7 @@ class Tester(TomlTable):
     """Receive queues of each side. With more than two CPUs, each of several queues has its own, and the port
     spreads the frames over them."""
     memory: Memory | None = None
-    """Mebibytes; default: what the buffers take; with hugepages 512. In the file: `"512MB"`."""
+    """Mebibytes; default: what the buffers take, with hugepages 512. In the file: `"512MB"`."""
     hugepages: bool = False
     extra_eal_arguments: EalArguments = ()
     """Options of DPDK that are allowed (eal_arguments.py)."""
