@@ -22,7 +22,7 @@ from evenhand.search.choice import Role
 from evenhand.spec.file import make_campaign
 from evenhand.spec.points import expand
 from evenhand.testbed import LEAST_MEMORY_MB
-from evenhand.testbed.values import DutSystem
+from evenhand.testbed.systems import DutSystem
 from tests.docs.documents import DOCUMENTS, ROOT, Command, blocks, commands, name_of, read, table_rows
 
 FOR_WHO_MEASURES = ("README.md", "docs/README.md", "docs/tutorial/", "docs/how-to/", "examples/")

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evenhand.cli.dut import System
 from evenhand.cli.main import main
 from evenhand.dut.facts import read_facts
+from evenhand.dut.systems import System
 from evenhand.dut.witness import DutWitness
 from tests.dut.namespace_dut import TESTBED, NamespaceDut, namespace_dut, why_not
 from tests.dut.namespace_shell import NamespaceShell

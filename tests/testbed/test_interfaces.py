@@ -15,7 +15,7 @@ from pyroute2 import IPRoute
 
 from evenhand.testbed import HostNetwork, check_device, interface_of, read_host_network
 from evenhand.testbed.interfaces import DeviceUse
-from evenhand.testbed.links import Link, read_addresses, read_links
+from evenhand.testbed.links import KernelLink, read_addresses, read_links
 from tests.errors import raises
 
 NETWORK = HostNetwork(frozenset({"lo", "eth0", "lab0", "lab1"}), {"eth0": "it carries a default route"})
@@ -98,7 +98,7 @@ def test_the_kernel_is_understood_as_pyroute2_understands_it() -> None:
     """Of every interface of this machine, and its addresses."""
     with IPRoute() as ip:
         expected = {
-            link["index"]: Link(
+            link["index"]: KernelLink(
                 name=link.get_attr("IFLA_IFNAME"),
                 kind=(link.get_attr("IFLA_LINKINFO") or {}).get("kind"),
                 other=link.get_attr("IFLA_LINK"),

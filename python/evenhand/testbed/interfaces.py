@@ -19,7 +19,7 @@ from evenhand.base.errors import HostError, RequestError
 from evenhand.testbed.default_routes import default_route_interfaces
 from evenhand.testbed.device import Device, read_device
 from evenhand.testbed.drivers import PCI, Kind
-from evenhand.testbed.links import Link, number_of_namespace, read_addresses, read_links
+from evenhand.testbed.links import KernelLink, number_of_namespace, read_addresses, read_links
 
 _CLONE_NEWNET = 0x40000000
 MOST_NAMESPACES = 1000
@@ -177,7 +177,9 @@ def read_host_network() -> HostNetwork:
     )
 
 
-def _note_devices(use: DeviceUse, links: Mapping[int, Link], reasons: Mapping[int, str], where: str) -> None:
+def _note_devices(
+    use: DeviceUse, links: Mapping[int, KernelLink], reasons: Mapping[int, str], where: str
+) -> None:
     for index, link in links.items():
         if link.device is None:
             continue
@@ -189,7 +191,9 @@ def _note_devices(use: DeviceUse, links: Mapping[int, Link], reasons: Mapping[in
             use.in_the_way[link.device] = f"its interface is {name}, and {reasons[index]}"
 
 
-def _carried_from(path: Path, links: Mapping[int, Link], reasons_there: Mapping[int, str]) -> dict[int, str]:
+def _carried_from(
+    path: Path, links: Mapping[int, KernelLink], reasons_there: Mapping[int, str]
+) -> dict[int, str]:
     """Interfaces here that an interface of that namespace carries, which is in the way."""
     carried = {
         index: link
@@ -209,7 +213,7 @@ def _carried_from(path: Path, links: Mapping[int, Link], reasons_there: Mapping[
     }
 
 
-def _read_namespace() -> tuple[dict[int, Link], dict[int, str], list[tuple[int, str]]]:
+def _read_namespace() -> tuple[dict[int, KernelLink], dict[int, str], list[tuple[int, str]]]:
     """The interfaces of the namespace that this thread is in; those that carry a default route, and why; and
     the IP addresses of all."""
     links = read_links()
@@ -228,7 +232,7 @@ def _read_namespace() -> tuple[dict[int, Link], dict[int, str], list[tuple[int, 
     return links, reasons, [*read_addresses(AF_INET), *read_addresses(AF_INET6)]
 
 
-def _joined_to(refused: int, links: Mapping[int, Link], name_of: Mapping[int, str]) -> dict[int, str]:
+def _joined_to(refused: int, links: Mapping[int, KernelLink], name_of: Mapping[int, str]) -> dict[int, str]:
     """Interfaces whose frames reach the wire of this one, each with a word why."""
     above = f"{name_of[refused]} above it carries a default route"
     found = {index: above for index, link in links.items() if link.master == refused}
@@ -246,8 +250,8 @@ def _joined_to(refused: int, links: Mapping[int, Link], name_of: Mapping[int, st
     return found
 
 
-def _linked(link: Link, links: Mapping[int, Link]) -> int | None:
-    """`Link.other`, if it is in this namespace; indices are each namespace's own."""
+def _linked(link: KernelLink, links: Mapping[int, KernelLink]) -> int | None:
+    """`KernelLink.other`, if it is in this namespace; indices are each namespace's own."""
     return link.other if link.other in links and link.namespace is None else None
 
 

@@ -39,7 +39,7 @@ _GENERIC = b"\0\0\0\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class KernelLink:
     """An interface. Indices are each namespace's own."""
 
     name: str
@@ -55,7 +55,7 @@ class Link:
     """What it is an interface of: `0000:01:00.0`, `virtio2`."""
 
 
-def read_links() -> dict[int, Link]:
+def read_links() -> dict[int, KernelLink]:
     """All of them, by their index. OSError if the kernel does not answer."""
     links = {}
     for octets, begin, end in answers(GET_LINK, _LINK.pack(0, 0, 0, 0, 0)):
@@ -66,7 +66,7 @@ def read_links() -> dict[int, Link]:
             number_in(found[key]) if key in found else None
             for key in (IFLA_LINK, IFLA_LINK_NETNSID, IFLA_MASTER)
         )
-        links[index] = Link(
+        links[index] = KernelLink(
             name=text_in(found[IFLA_IFNAME]),
             kind=None if kind is None else text_in(kind),
             other=other,
