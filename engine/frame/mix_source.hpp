@@ -205,7 +205,8 @@ class MixSource {
                        std::uint64_t now_ticks) noexcept {
         const Stamp stamp{
             .sequence = parts.share.sequence(next_), .stride = parts.share.stride, .time = now_ticks & time_mask};
-        parts.write_classes(parts.class_shapes, block_position_, blocks_[0], at, frames, stamp);
+        const auto classes = std::span{parts.cycle}.subspan(block_position_).first<plan::FlowBlock::size>();
+        parts.write_classes(parts.class_shapes, block_position_, classes, blocks_[0], at, frames, stamp);
         if (parts.marks) write_marks(parts.stacks[0].version, at, frames);
         if (parts.macs) write_macs(parts.stacks[0], frames);
         if (!parts.transports.empty()) [[unlikely]] {

@@ -204,14 +204,13 @@ __attribute__((target("avx2"), always_inline)) inline void make_words_of_classes
 }
 
 template <IpVersion V, Varying kind>
-__attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, std::size_t place,
+__attribute__((target("avx2"))) void write_classes_avx2(const ClassShapes& of, std::size_t place, BlockClasses classes,
                                                         const plan::FlowBlock& block, std::size_t at,
                                                         std::span<std::byte* const> frames,
                                                         const Stamp& stamp) noexcept {
     Words words[plan::FlowBlock::size];
     const FrameShape& shape = of.first.front();
     const ClassShapes::Head* const heads = of.heads.data();
-    const std::uint8_t* const classes = of.cycle.data() + place;
     // The tag is the same in all of them.
     const std::uint8_t stream = stream_of(shape.frame_template, Layout<V>::tag + tag_stream, stamp);
     const Sums sums = sums_of(shape.frame_template, at, stamp,
@@ -346,8 +345,7 @@ FrameWriter frame_writer(const char* name, const FrameTemplate& t) noexcept {
 }
 
 ClassShapes::ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
-                         const std::vector<std::uint8_t>& places_of_cycle)
-    : cycle{places_of_cycle} {
+                         std::span<const std::uint8_t> cycle) {
     first.emplace_back(templates.front());
     for (const auto& t : templates) heads.push_back({t.head});
     for (const std::size_t c : cycle) {

@@ -53,13 +53,12 @@ struct ClassPorts {
 
 /// Templates of one layout, that is of frames of one plan and stream: they differ in octets that do not vary, such as
 /// the DSCP, in ports that all frames of a class have, and in length. Made before the start.
-class ClassShapes {
-   public:
+struct ClassShapes {
     ClassShapes() = default;
-    /// `templates`: by class. `ports`: by class; empty if all are drawn. `places_of_cycle`: the classes of the frames,
-    /// with FlowBlock::size places after the last one from which a block begins.
+    /// `templates`: by class. `ports`: by class; empty if all are drawn. `cycle`: the classes of the frames, with
+    /// FlowBlock::size places after the last one from which a block begins; it is not kept.
     ClassShapes(const std::vector<FrameTemplate>& templates, const std::vector<ClassPorts>& ports,
-                const std::vector<std::uint8_t>& places_of_cycle);
+                std::span<const std::uint8_t> cycle);
 
     struct alignas(64) Head {
         std::array<std::byte, FrameTemplate::room> octets{};
@@ -76,13 +75,15 @@ class ClassShapes {
 
     std::vector<FrameShape> first;  // that of the first class, as all have its layout; empty if there are none
     std::vector<Head> heads;        // by class
-    std::vector<std::uint8_t> cycle;
     Places places;
 };
 
+/// The classes of a block's frames.
+using BlockClasses = std::span<const std::uint8_t, plan::FlowBlock::size>;
+
 /// A FrameWriter for frames of several classes. `place`: that of the block's first frame in the cycle.
-using ClassWriter = void (*)(const ClassShapes&, std::size_t place, const plan::FlowBlock& block, std::size_t at,
-                             std::span<std::byte* const> frames, const Stamp&) noexcept;
+using ClassWriter = void (*)(const ClassShapes&, std::size_t place, BlockClasses classes, const plan::FlowBlock& block,
+                             std::size_t at, std::span<std::byte* const> frames, const Stamp&) noexcept;
 
 /// Writes the same octets as the writers of each class's template, with the ports of its class; null if this CPU has no
 /// AVX2.
