@@ -45,14 +45,6 @@ AddressTexts addresses_of(const plan::AddressPlan& plan, plan::Direction directi
 /// Like the sender's sources, for everything that a plan can send.
 using SentSource = frame::DrawnFrameSource<plan::SentFlows, frame::TestFrameExpectation>;
 
-/// As where a tester is opened: a tunnel makes frames longer than the frame size says.
-void check_longest(const FramesRequest& r, std::size_t size) {
-    const std::size_t most = frame::largest_frame_size - r.envelope.tunnel().octets();
-    if (size <= most) return;
-    throw Fault{FaultCode::bad_frame_size, fmt::format("{} octets cannot be a test frame in this tunnel", size),
-                "frame_size", fmt::format("Use at most {}: a frame size counts the tags, but no tunnel.", most)};
-}
-
 /// Frames are written like the sender's and have the same flows, so that the preview shows what is sent.
 template <plan::IpVersion V>
 Ordered preview(const FramesRequest& r) {
@@ -63,7 +55,7 @@ Ordered preview(const FramesRequest& r) {
     const std::size_t sent_size = r.frame_size + r.plan.side(plan::sending_side(r.direction)).added_octets;
     const std::size_t untagged = sent_size - std::min(sent_size, r.envelope.counted_octets());
     frame::check_frame_size(V, untagged);
-    check_longest(r, sent_size);
+    frame::check_length(r.frame_size, sent_size + r.envelope.tunnel().octets(), "frame_size");
     std::vector<std::byte> octets(sent_size + r.envelope.tunnel().octets() - frame::fcs_octets);
     frame::write_pattern(V, std::span{octets}.subspan(r.envelope.octets()));
     for (std::uint64_t k = r.first; k < r.first + r.count; ++k) {
@@ -99,6 +91,11 @@ Ordered preview_mix(const FramesRequest& r) {
                                      .other_plan = r.mix->other_plan};
     frame::check_mix(r.plan, untagged);
     const auto side = plan::sending_side(r.direction);
+    for (std::size_t c = 0; c < mix.classes().size(); ++c) {
+        const auto& of = mix.classes()[c];
+        const auto added = r.mix->plan(r.plan, of.plan).side(side).added_octets + r.envelope.tunnel().octets();
+        frame::check_length(of.frame_size, of.frame_size + added, fmt::format("mix.classes[{}].frame_size", c));
+    }
     const auto host_macs =
         r.host_macs == run::HostMacMode::pseudorandom ? std::optional{plan::HostMacs{r.seed, side}} : std::nullopt;
     std::vector<frame::TaggedSource<frame::MixSource>> sources;
@@ -115,7 +112,6 @@ Ordered preview_mix(const FramesRequest& r) {
     }
     const auto added =
         std::max(r.plan.side(side).added_octets, r.mix->other_plan ? r.mix->other_plan->side(side).added_octets : 0U);
-    check_longest(r, mix.largest_frame_size() + added);
     std::vector<std::byte> buffer(mix.largest_frame_size() + added + r.envelope.tunnel().octets() - frame::fcs_octets);
     frame::write_pattern(frame::pattern_of(r.plan.side(side).version(), mix.has_two_plans()),
                          std::span{buffer}.subspan(r.envelope.octets()));

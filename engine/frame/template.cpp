@@ -132,6 +132,14 @@ void check_frame_size(IpVersion version, std::size_t frame_size, const std::stri
     }
 }
 
+void check_length(std::size_t frame_size, std::size_t longest, const std::string& where) {
+    if (longest <= largest_frame_size) return;
+    throw Fault{FaultCode::bad_frame_size,
+                fmt::format("{} octets cannot be a test frame: on a link it has {}", frame_size, longest), where,
+                fmt::format("Use at most {}: a frame size counts the tags of the side that sends, but no tunnel.",
+                            largest_frame_size - (longest - frame_size))};
+}
+
 FrameTemplate make_template(const plan::AddressPlan& plan, std::size_t frame_size, StreamIdentity identity,
                             plan::MacAddress source_mac, plan::MacAddress destination_mac,
                             std::optional<IpVersion> pattern) {

@@ -58,6 +58,10 @@ struct FrameTemplate {
 /// R8219-01). `where`: the key of the request that has the frame size.
 void check_frame_size(IpVersion version, std::size_t frame_size, const std::string& where = "frame_size");
 
+/// Throws Fault{bad_frame_size} where a frame of this size, which counts the tags of the side that sends it, is longer
+/// than 9216 octets on a link. `longest`: what it has there, with tags and tunnels, and as the DUT translates it.
+void check_length(std::size_t frame_size, std::size_t longest, const std::string& where);
+
 /// The format of RFC 2544 C.2.6.4 with computed lengths (R2544-31, R2544-32) and the tag of layout.hpp; IPv4 has DF set
 /// where the DUT translates. `frame_size`: of the frames as they are sent, with FCS. `pattern`: the IP version whose
 /// write_pattern() the transmit buffers hold, if that is not the frames' own: an IPv6 frame then continues IPv4's

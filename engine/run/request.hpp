@@ -74,6 +74,12 @@ struct OpenRequest {
     HostMacMode host_macs = HostMacMode::port;
     std::optional<std::uint16_t> session;  // 0..65534; drawn if not given. See Tester::wire_trial()
     std::optional<DutOnHost> dut;  // nothing: the DUT is a device of its own, or the client did not say where it runs
+
+    /// What the frames of a direction are of; null if all frames are alike.
+    [[nodiscard]] const frame::FrameMix* mix_of(plan::Direction direction) const {
+        if (direction == plan::Direction::reverse && reverse_mix) return &*reverse_mix;
+        return mix ? &mix->mix : nullptr;
+    }
 };
 
 /// RFC 2544 section 23, phases (a), (b), (d), (e).

@@ -20,6 +20,7 @@
 #include "port/numa.hpp"
 #include "run/load.hpp"
 #include "run/rate_limit.hpp"
+#include "run/sent_traffic.hpp"
 #include "units.hpp"
 
 namespace evenhand::run {
@@ -74,16 +75,13 @@ Tester::Tester(OpenRequest request)
     check_devices();
     is_one_armed_ = request_.ports[plan::Side::left].device == request_.ports[plan::Side::right].device;
     plan::check_plan(request_.plan);
-    for (const auto side : both_sides) {
-        const auto& p = request_.ports[side];
-        envelopes_[side] = {frame::VlanTags{p.vlans}, frame::Tunnel{p.tunnel}};
-    }
+    for (const auto side : both_sides) envelopes_[side] = envelope_of(request_.ports[side]);
     check_tunnels();
     if (request_.mix) {
         for (const auto side : both_sides) frame::check_mix(request_.plan, untagged_mix(side));
     }
-    for (const auto direction : plan::both_directions) traffic_[direction] = make_traffic(direction);
-    if (!request_.mix) check_frame_sizes();
+    check_frame_sizes(request_);
+    for (const auto direction : plan::both_directions) traffic_[direction] = traffic_of(request_, direction);
     count_queues();
 
     opened_at_ = pace::sample_clocks();  // the rate is measured while the ports open
@@ -158,59 +156,6 @@ void Tester::count_queues() {
     for (const auto side : both_sides) {
         streams_[side] = count_side(request_.workers, side, &WorkerRequest::senders, "stream");
         receive_queues_[side] = count_side(request_.workers, side, &WorkerRequest::receivers, "receive queue");
-    }
-}
-
-/// frame::traffic_of() determines what arrives.
-frame::DirectionTraffic Tester::make_traffic(plan::Direction direction) const {
-    const auto from = plan::sending_side(direction);
-    const auto without_tags = [&](std::size_t size) { return size - std::min(size, around(from).counted_octets()); };
-    frame::DirectionTraffic traffic;
-    if (!request_.mix) {
-        traffic.kinds.push_back(frame::traffic_of(request_.plan, direction, without_tags(request_.frame_size)));
-        return traffic;
-    }
-    const auto& mix = *this->mix(direction);
-    const auto frames = mix.count({}, mix.period());
-    for (std::size_t c = 0; c < frames.size(); ++c) {
-        const auto& of_class = mix.classes()[c];
-        auto kind = frame::traffic_of(request_.mix->plan(request_.plan, of_class.plan), direction,
-                                      without_tags(of_class.frame_size));
-        kind.frames = frames[c];
-        for (auto* const end : {&kind.sent, &kind.arrives}) {
-            const auto ports = of_class.fields.narrow({end->source_ports, end->destination_ports});
-            end->source_ports = ports.sources;
-            end->destination_ports = ports.destinations;
-        }
-        kind.sent.first_of_pattern = kind.arrives.first_of_pattern = frame::first_of_pattern(
-            kind.sent.version, frame::pattern_of(request_.plan.side(from).version(), mix.has_two_plans()));
-        traffic.kinds.push_back(kind);
-    }
-    return traffic;
-}
-
-/// A frame size includes the tags of the side that sends, but no tunnel. A tunnel and the tags of the other side may
-/// make the frame longer, and so may a device that changes it.
-void Tester::check_frame_sizes() const {
-    for (const auto side : both_sides) {
-        const auto& [sent, arrives, frames] = traffic(plan::direction_sent_by(side)).kinds.front();
-        const auto around = this->around(side).counted_octets();
-        const auto added = request_.plan.side(side).added_octets;
-        const auto larger = std::max(request_.frame_size + added + tunnel(side).octets(),
-                                     arrives.frame_size + this->around(plan::other_side(side)).octets());
-        const std::size_t least = frame::smallest_frame_size(sent.version) - added + around;
-        if (around == 0 && larger == request_.frame_size) {
-            frame::check_frame_size(sent.version, request_.frame_size);
-        } else if (request_.frame_size < least || larger > frame::largest_frame_size) {
-            const auto with = around == 0 ? "" : " with the VLAN tags";
-            const auto counted = around == 0 ? "" : ": a frame size counts the tags, but no tunnel";
-            throw Fault{FaultCode::bad_frame_size,
-                        fmt::format("{} octets cannot be an IPv{} test frame{} of the {} side", request_.frame_size,
-                                    static_cast<int>(sent.version), with, name_of(side)),
-                        "frame_size",
-                        fmt::format("Use {} to {}{}.", least,
-                                    frame::largest_frame_size - (larger - request_.frame_size), counted)};
-        }
     }
 }
 

@@ -125,10 +125,7 @@ class Tester {
     /// Whether not all frames are alike.
     [[nodiscard]] bool has_mix() const { return request_.mix.has_value(); }
     /// What the frames of a direction are of; null if all frames are alike.
-    [[nodiscard]] const frame::FrameMix* mix(plan::Direction direction) const {
-        if (direction == plan::Direction::reverse && request_.reverse_mix) return &*request_.reverse_mix;
-        return request_.mix ? &request_.mix->mix : nullptr;
-    }
+    [[nodiscard]] const frame::FrameMix* mix(plan::Direction direction) const { return request_.mix_of(direction); }
     /// Whether the hosts are on the link; this is the same on both sides.
     [[nodiscard]] bool is_direct() const { return !request_.plan.left.gateway; }
     /// Where the hosts are that these directions send to, and whether learn() has sent to all of them.
@@ -193,8 +190,6 @@ class Tester {
     void count_queues();
     void measure_clocks();
     [[nodiscard]] std::vector<plan::HostSet> all_hosts() const;
-    [[nodiscard]] frame::DirectionTraffic make_traffic(plan::Direction direction) const;
-    void check_frame_sizes() const;
     void check_devices() const;
     [[nodiscard]] bool can_share_transmit_queues() const;
     void open_port(plan::Side side);

@@ -16,6 +16,7 @@
 #include "plan/address_list.hpp"
 #include "plans.hpp"
 #include "run/load.hpp"
+#include "run/sent_traffic.hpp"
 #include "slow.hpp"
 
 namespace contract_test {
@@ -64,6 +65,7 @@ std::optional<Fault> fault_of(const std::string& line) {
         const auto request = contract::read_request(line);
         if (const auto* const frames = std::get_if<contract::FramesRequest>(&request.body))
             (void)contract::write_frames(request.id, *frames);
+        if (const auto* const open = std::get_if<run::OpenRequest>(&request.body)) run::check_frame_sizes(*open);
     } catch (const Fault& fault) {
         return fault;
     }
