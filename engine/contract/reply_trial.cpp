@@ -366,6 +366,7 @@ Ordered trial_result(std::int64_t id, const char* response, const tally::TrialRe
     if (r.stopped_early_s) json["stopped_early_s"] = *r.stopped_early_s;
     if (const auto& share = r.share)
         json["share"] = {{"first", share->first}, {"streams", share->streams}, {"stride", share->stride}};
+    if (r.is_one_armed) json["one_armed"] = true;
     if (r.start)
         json["start"] = {{"intended_unix_ns", r.start->intended_unix_ns}, {"actual_unix_ns", r.start->actual_unix_ns}};
     return json;

@@ -358,6 +358,7 @@ tally::TrialResult read_result(ObjectReader r) {
     result.host = read_host(r.object("host"));
     check_away_frames(r, result);
     read_clock(r.object("clock"), result);
+    result.is_one_armed = r.has("one_armed") && r.boolean("one_armed");
     if (r.has("share")) {
         auto share = r.object("share");
         result.share = tally::Share{.first = share.whole("first", 0, frame::most_streams),

@@ -36,8 +36,6 @@ void check_share(const Tester& tester, const TrialRequest& request) {
         throw Fault{FaultCode::bad_request, std::move(what), where, std::move(next)};
     };
     const auto& asked = *request.share;
-    if (tester.is_one_armed())
-        refuse("a share, but both sides are on one port", "share", "Give each side a port of its own.");
     const unsigned streams = tester.streams(Side::left);
     if (tester.streams(Side::right) != streams) {
         refuse(fmt::format("a share, but the left side has {} streams and the right side {}", streams,

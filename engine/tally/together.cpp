@@ -41,6 +41,7 @@ const char* difference_of(const TrialResult& a, const TrialResult& b) {
         !is_same_change(a.then, b.then))
         return "load";
     if (a.limits != b.limits) return "limits";
+    if (a.is_one_armed != b.is_one_armed) return "number of ports";
     if (!std::ranges::equal(a.directions, b.directions, {}, &DirectionResult::direction, &DirectionResult::direction))
         return "directions";
     for (std::size_t d = 0; d < a.directions.size(); ++d) {
@@ -217,6 +218,7 @@ TrialResult sum_up(const std::vector<TrialPart>& parts) {
     whole.burst = first.burst;
     whole.then = first.then;
     whole.limits = first.limits;
+    whole.is_one_armed = first.is_one_armed;
     whole.deviations = first.deviations;
     whole.phases = first.phases;
     whole.ticks_per_second = ns_per_second;

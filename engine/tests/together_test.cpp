@@ -145,6 +145,25 @@ TEST_CASE("what one tester's lapse explains, it explains of its own losses only"
     CHECK(codes_of(judged.whole) == Codes{"receive_missed", "receive_missed", "loss"});
 }
 
+TEST_CASE("one port of each tester, two sides: what it missed explains losses of its own, of both directions once") {
+    for (const std::uint64_t missed : {15U, 16U}) {
+        auto r = request();
+        for (auto& p : r.parts) {
+            p.result.is_one_armed = true;
+            for (auto& port : p.result.ports)
+                port.after.transmitted_frames = port.after.received_frames = 2 * frames_each;
+        }
+        CHECK(over_the_contract(r)["verdict"] == "PASS");
+        for (auto& port : r.parts[0].result.ports) port.after.missed_frames = 100;
+        auto& lossy = r.parts[1].result;
+        for (auto& d : lossy.directions) lose(d, 8, 31);
+        for (auto& port : lossy.ports) port.after.missed_frames = missed;
+        const auto judged = over_the_contract(r);
+        CHECK(judged["verdict"] == (missed == 16 ? "INVALID" : "FAIL"));
+        CHECK(judged["one_armed"] == true);
+    }
+}
+
 TEST_CASE("testers that start too far apart, or may have, make it INVALID") {
     auto r = request();
     r.parts[1].result.start->actual_unix_ns += 900'000;
@@ -216,6 +235,10 @@ TEST_CASE("shares that overlap or are missing, and parts of different trials, ar
     SUBCASE("other limits") {
         r.parts[1].result.limits.loss_ratio = 0.5;
         CHECK(fault_of(r)->what_text == "b has another limits than a");
+    }
+    SUBCASE("both sides on one port") {
+        r.parts[1].result.is_one_armed = true;
+        CHECK(fault_of(r)->what_text == "b has another number of ports than a");
     }
     SUBCASE("other directions") {
         r.parts[1].result.directions.pop_back();

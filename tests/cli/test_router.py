@@ -45,12 +45,20 @@ def test_a_router_on_a_stick_has_one_device_for_both_ports(capsys: pytest.Captur
     assert (left["vlan"], "vlan" in right) == ([10], False)
 
 
+def test_each_pair_of_a_router_on_a_stick_is_one_device(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["router", "gateway-v6", "--one-armed", "--vlan", "10,20", "--pairs", "2", "--print-config"]
+    assert main(words) == 0
+    config = json.loads(capsys.readouterr().out)
+    first, second = config["ports"], config["more_ports"][0]
+    devices = [pair[side]["device"] for pair in (first, second) for side in ("left", "right")]
+    assert devices[0] == devices[1] != devices[2] == devices[3]
+
+
 @pytest.mark.parametrize(
     ("options", "what"),
     [
         (["--one-armed"], "without a VLAN for each side"),
         (["--one-armed", "--vlan", "10"], "without a VLAN for each side"),
-        (["--one-armed", "--vlan", "10,20", "--pairs", "2"], "2 pairs of a router with one port"),
     ],
 )
 def test_what_cannot_be_on_a_stick_is_refused(

@@ -55,7 +55,7 @@ def test_a_file_with_several_engines_is_read(tmp_path: Path) -> None:
     file = tmp_path / "several.toml"
     file.write_text(FILE)
     read = read_testbed(file)
-    assert [(engine.name, engine.ssh, engine.streams) for engine in read.engine] == [
+    assert [(engine.name, engine.ssh, engine.streams(one_armed=False)) for engine in read.engine] == [
         ("a", None, 1),
         ("b", "root@tester2", 1),
     ]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evenhand.base.units import max_theoretical_fps
 from evenhand.base.validation.checked_file import UnfitError
-from evenhand.plan import gateway_v4, gateway_v6, line_of, mix_versions
+from evenhand.plan import AddressPlan, gateway_v4, gateway_v6, line_of, mix_versions
 from evenhand.rig import Setup
 from evenhand.testbed import Testbed, lay_out_workers, make_testbed
 from tests.errors import raises
@@ -65,12 +65,54 @@ def test_what_is_said_otherwise_of_one_port_is_refused(changes: dict[str, Any], 
         read_bed(**changes)
 
 
-def test_several_engines_are_not_one_armed() -> None:
-    engine = {"name": "a", "cpus": [1], "left": {"device": DEVICE}, "right": {"device": DEVICE}}
-    with raises("rig.one-armed", match=r"\[\[engine\]\]"):
-        make_testbed(
-            {"isolated_test_environment": True, "one_armed": True, "engine": [engine]}, where="stick.toml"
-        )
+def engines(*, b_right: str = "0000:02:00.0", **b: Any) -> Testbed:
+    """Two of this machine, each with one port; `b` changes keys of the second one."""
+
+    def sides(left: str, right: str) -> dict[str, Any]:
+        return {
+            "left": {"device": left, "vlan": 10, "line_rate": "1Gbps"},
+            "right": {"device": right, "vlan": 20, "line_rate": "1Gbps"},
+        }
+
+    first = {"name": "a", "cpus": [1, 2, 3], **sides("0000:01:00.0", "0000:01:00.0")}
+    second = {"name": "b", "cpus": [4, 5, 6], **sides("0000:02:00.0", b_right), **b}
+    return make_testbed(
+        {"isolated_test_environment": True, "one_armed": True, "engine": [first, second]}, where="stick.toml"
+    )
+
+
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda plan: plan.name)
+def test_each_of_several_engines_has_one_port(plan: AddressPlan) -> None:
+    """Two of three CPUs send for both sides: as many streams as the engine is said to have."""
+    bed = engines()
+    assert [engine.streams(one_armed=True) for engine in bed.engine] == [2, 2]
+    for request, cpu in zip(bed.open_requests(plan, frame_size=88, seed=1), (3, 6), strict=True):
+        ports = request["ports"]
+        assert ports["left"]["device"] == ports["right"]["device"]
+        assert [each["cpu"] for each in request["workers"] if "receivers" in each] == [cpu]
+    with Setup(name="stick", testbed=bed).locked() as descriptors:
+        assert len(descriptors) == 2
+    assert bed.highest_load_fps(bed.streams(plan, 88)) == max_theoretical_fps(2 * G, 88 + 20 + 88)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "what"),
+    [
+        ({"b_right": "0000:02:00.1"}, "rig.one-armed", "engine b: .*two devices"),
+        ({"left": {"device": "0000:02:00.0", "vlan": 10}}, "rig.one-armed", "engine b: .*another line_rate"),
+        (
+            {side: {"device": "0000:01:00.0", "vlan": n} for side, n in (("left", 10), ("right", 20))},
+            "rig.ports-share-a-resource",
+            "engine a and engine b both use",
+        ),
+        ({"cpus": [4, 5, 6, 7]}, "rig.engines-differ", "engine b has 3 streams"),
+    ],
+)
+def test_what_does_not_fit_one_of_several_engines_is_refused_by_its_name(
+    changes: dict[str, Any], code: str, what: str
+) -> None:
+    with raises(code, match=what):
+        engines(**changes)
 
 
 def test_one_port_for_both_sides_by_mistake_is_refused_with_the_key_that_wants_it() -> None:

@@ -111,7 +111,7 @@ class CheckedEngines:
                     side,
                     opened=opened,
                     resolved=resolved.get(engine.name, {}),
-                    workers=engine.workers,
+                    workers=engine.workers(one_armed=self._setup.testbed.one_armed),
                     # What the kernel of another host says of a port is not asked.
                     interface=read_interface(engine.ports[side].device)
                     if engine.ssh is None

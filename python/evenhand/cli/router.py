@@ -86,13 +86,6 @@ def router(
     needs for it."""
     address_plan = counts.read(plan, where="PLAN", takes_mix=True)
     dut = reference.dut()
-    if dut.one_armed and pairs > 1:
-        raise RequestError(
-            f"{pairs} pairs of a router with one port",
-            code="cli.one-armed-pairs",
-            where="--pairs, --one-armed",
-            next_step="Give one of them.",
-        )
     if print_config:
         if prefixes_in_files(address_plan):
             raise RequestError(
@@ -102,15 +95,15 @@ def router(
                 next_step="Print that of a plan with up to 4,096 routes on each side, and name a file with"
                 " the prefixes in route_files.",
             )
-        first, *more = (
+        first, *more = devices = [
             {
                 side: f"net_memif{n},role=server,id={n},socket={side}{pair or ''}.sock,socket-abstract=no"
                 for n, side in enumerate(SIDES, len(SIDES) * pair)
             }
             for pair in range(pairs)
-        )
-        if dut.one_armed:
-            first["right"] = first["left"]
+        ]
+        for of_pair in devices if dut.one_armed else []:
+            of_pair["right"] = of_pair["left"]
         print(json.dumps(dut.router_config(address_plan, first, cpu=0, more_devices=more), indent=1))
         return
     check_place(testbed)

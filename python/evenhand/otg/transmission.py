@@ -127,7 +127,7 @@ class StoppableEngines(EnginesOf):
         if self._engines:
             raise OtgError(["testbed: one of several engines cannot be driven by the OTG server"])
         session = stack.enter_context(EngineSession(self._commands[0], inherited=locked))
-        streams = self._setup.testbed.tester.streams
+        streams = self._setup.testbed.tester.streams(one_armed=self._setup.testbed.one_armed)
         self.started = StoppableEngine(
             EngineMember(name=ENGINE, session=session, streams=streams, is_here=True)
         )

@@ -92,7 +92,10 @@ class EnginesOf:
                 raise _not_started(engine.name, engine.ssh, error) from error
             members.append(
                 EngineMember(
-                    name=engine.name, session=session, streams=engine.streams, is_here=engine.ssh is None
+                    name=engine.name,
+                    session=session,
+                    streams=engine.streams(one_armed=self._setup.testbed.one_armed),
+                    is_here=engine.ssh is None,
                 )
             )
         limit_s = self._setup.testbed.limits.start_difference

@@ -31,10 +31,16 @@ from evenhand.plan import (
 from evenhand.testbed.device import read_device
 from evenhand.testbed.dut_table import TestbedDut
 from evenhand.testbed.resources import LEAST_MEMORY_MB, needed_memory_mb, resources_of
-from evenhand.testbed.tester_tables import TestbedEngine, TestbedPort, Tester, check_engines, tunnels_of
+from evenhand.testbed.tester_tables import (
+    TestbedEngine,
+    TestbedPort,
+    Tester,
+    check_engines,
+    check_one_arm,
+    tunnels_of,
+)
 from evenhand.testbed.tunnel import Tunnel, tunnel_octets
 from evenhand.testbed.values import Duration, Networks, Ratio, TomlTable, tag_octets
-from evenhand.testbed.workers import lay_out_workers
 from evenhand.trial import DirectionRates, highest_load_fps
 
 CONFIRMATION = "isolated_test_environment"
@@ -93,7 +99,8 @@ class Testbed(TomlTable):
     each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
     one_armed: bool = False
     """Both sides are on one port, which `left` and `right` both name: the DUT is a router on a stick. They
-    are apart by their VLANs or tunnels or, where these are the same, by their networks."""
+    are apart by their VLANs or tunnels or, where these are the same, by their networks. Of several engines
+    each has one port."""
     left: TestbedPort
     right: TestbedPort
     tester: Tester
@@ -121,13 +128,7 @@ class Testbed(TomlTable):
 
     @model_validator(mode="after")
     def _engines_go_together(self) -> Testbed:
-        if self.engine and self.one_armed:
-            raise UnfitError(
-                f"one_armed together with {_counted(len(self.engine), 'engine')}: several need a port"
-                " for each side; leave [[engine]] out",
-                code="rig.one-armed",
-            )
-        check_engines(self.engine)
+        check_engines(self.engine, one_armed=self.one_armed)
         pairs, engines = len(self.dut.interface_pairs), max(len(self.engine), 1)
         if pairs not in (0, engines):
             raise UnfitError(
@@ -139,10 +140,13 @@ class Testbed(TomlTable):
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Testbed:
-        names = [read_device(port.device).name for port in (self.left, self.right)]
         if self.one_armed:
-            self._check_one_arm(names)
+            for of, ports in [(f"engine {each.name}: ", each.ports) for each in self.engine] or [
+                ("", self.ports)
+            ]:
+                check_one_arm(ports["left"], ports["right"], of=of)
             return self
+        names = [read_device(port.device).name for port in (self.left, self.right)]
         if names[0] == names[1]:
             raise UnfitError(
                 f"left and right are the same device {names[0]!r}: name two, or write one_armed = true if the"
@@ -156,28 +160,6 @@ class Testbed(TomlTable):
             )
         return self
 
-    def _check_one_arm(self, names: Sequence[str]) -> None:
-        """UnfitError unless both sides say the same of one port."""
-        if names[0] != names[1]:
-            raise UnfitError(
-                f"one_armed, but left and right are two devices, {names[0]!r} and {names[1]!r}: name the same"
-                " for both, or leave one_armed out",
-                code="rig.one-armed",
-            )
-        tunnels = list(self.tunnels.values())
-        if self.left.vlan == self.right.vlan and len({tunnel.arriving for tunnel in tunnels}) < len(tunnels):
-            raise UnfitError(
-                f"one_armed, and the frames of both sides arrive in one tunnel, {tunnels[0].words}: give each"
-                " side a VNI, labels or ends of its own, or a VLAN",
-                code="rig.one-armed",
-            )
-        for key in ("device", "line_rate", "receive_ring_frames", "transmit_ring_frames", "link_timeout"):
-            if getattr(self.left, key) != getattr(self.right, key):
-                raise UnfitError(
-                    f"one_armed, but left and right have another {key}: they are one port",
-                    code="rig.one-armed",
-                )
-
     @property
     def ports(self) -> dict[SideName, TestbedPort]:
         return {"left": self.left, "right": self.right}
@@ -185,7 +167,7 @@ class Testbed(TomlTable):
     @property
     def workers(self) -> list[dict[str, Any]]:
         """The contract's `workers`; of several engines those of the first."""
-        return lay_out_workers(self.tester.cpus, self.tester.receive_queues, one_armed=self.one_armed)
+        return self.tester.workers(one_armed=self.one_armed)
 
     @property
     def tag_octets(self) -> SideCounts:
@@ -259,7 +241,7 @@ class Testbed(TomlTable):
         frame_size: FrameSize,
         seed: int,
     ) -> dict[str, Any]:
-        workers = lay_out_workers(tester.cpus, tester.receive_queues, one_armed=self.one_armed)
+        workers = tester.workers(one_armed=self.one_armed)
         ports = {side: port.to_contract() for side, port in of_ports.items()}
         # With hugepages DPDK takes more when it needs more.
         needed = (

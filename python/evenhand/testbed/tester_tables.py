@@ -94,15 +94,15 @@ class Tester(TomlTable):
         lay_out_workers(self.cpus, self.receive_queues)
         return self
 
-    @property
-    def workers(self) -> list[dict[str, Any]]:
-        return lay_out_workers(self.cpus, self.receive_queues)
+    def workers(self, *, one_armed: bool) -> list[dict[str, Any]]:
+        """The contract's `workers`."""
+        return lay_out_workers(self.cpus, self.receive_queues, one_armed=one_armed)
 
-    @property
-    def streams(self) -> int:
+    def streams(self, *, one_armed: bool) -> int:
         """Streams of each side."""
         return sum(
-            len([s for s in worker.get("senders", ()) if s["side"] == "left"]) for worker in self.workers
+            len([s for s in worker.get("senders", ()) if s["side"] == "left"])
+            for worker in self.workers(one_armed=one_armed)
         )
 
 
@@ -152,28 +152,30 @@ class EngineTable(Protocol):
     def receive_queues(self) -> int: ...
 
     @property
-    def streams(self) -> int: ...
-
-    @property
     def ports(self) -> Mapping[SideName, EnginePort]: ...
 
+    def streams(self, *, one_armed: bool) -> int: ...
 
-def check_engines(engines: Sequence[EngineTable]) -> None:
+
+def check_engines(engines: Sequence[EngineTable], *, one_armed: bool = False) -> None:
     """Check the engines by what the file says of them; nothing is looked at.
+
+    Args:
+        one_armed: Both sides of each are on one port.
 
     Raises:
         UnfitError: Two have one name, one port, or, on one host, one CPU; or their shares would differ.
     """
     _check_names(engines)
-    _check_ports(engines)
+    _check_ports(engines, one_armed=one_armed)
     _check_cpus(engines)
-    first = engines[0] if engines else None
     for engine in engines:
-        assert first is not None
-        if (engine.streams, engine.receive_queues) != (first.streams, first.receive_queues):
+        first = engines[0]
+        streams, of_first = (each.streams(one_armed=one_armed) for each in (engine, first))
+        if (streams, engine.receive_queues) != (of_first, first.receive_queues):
             raise UnfitError(
-                f"engine {engine.name} has {engine.streams} streams and {engine.receive_queues} receive"
-                f" queues a side, engine {first.name} {first.streams} and {first.receive_queues}:"
+                f"engine {engine.name} has {streams} streams and {engine.receive_queues} receive"
+                f" queues a side, engine {first.name} {of_first} and {first.receive_queues}:"
                 " each engine must have the same share",
                 code="rig.engines-differ",
             )
@@ -193,6 +195,34 @@ def check_engines(engines: Sequence[EngineTable]) -> None:
             )
 
 
+def check_one_arm(left: TestbedPort, right: TestbedPort, *, of: str) -> None:
+    """UnfitError unless both sides say the same of one port.
+
+    Args:
+        of: Of several engines the one that has it, as its message begins.
+    """
+    names = [read_device(port.device).name for port in (left, right)]
+    if names[0] != names[1]:
+        raise UnfitError(
+            f"{of}one_armed, but left and right are two devices, {names[0]!r} and {names[1]!r}: name the same"
+            " for both, or leave one_armed out",
+            code="rig.one-armed",
+        )
+    tunnels = [port.tunnel for port in (left, right) if port.tunnel is not None]
+    if left.vlan == right.vlan and len({tunnel.arriving for tunnel in tunnels}) < len(tunnels):
+        raise UnfitError(
+            f"{of}one_armed, and the frames of both sides arrive in one tunnel, {tunnels[0].words}: give each"
+            " side a VNI, labels or ends of its own, or a VLAN",
+            code="rig.one-armed",
+        )
+    for key in ("device", "line_rate", "receive_ring_frames", "transmit_ring_frames", "link_timeout"):
+        if getattr(left, key) != getattr(right, key):
+            raise UnfitError(
+                f"{of}one_armed, but left and right have another {key}: they are one port",
+                code="rig.one-armed",
+            )
+
+
 def tunnels_of(ports: Mapping[SideName, EnginePort]) -> dict[SideName, Tunnel]:
     """Those of the sides that have one."""
     return {side: port.tunnel for side, port in ports.items() if port.tunnel is not None}
@@ -206,7 +236,7 @@ def _check_names(engines: Sequence[EngineTable]) -> None:
         names.add(engine.name)
 
 
-def _check_ports(engines: Sequence[EngineTable]) -> None:
+def _check_ports(engines: Sequence[EngineTable], *, one_armed: bool) -> None:
     """A memif socket with another role or id is another port; elsewhere nothing but names is known."""
     users: dict[tuple[str | None, str], str] = {}
     for engine in engines:
@@ -217,7 +247,7 @@ def _check_ports(engines: Sequence[EngineTable]) -> None:
                 device = read_device(port.device)
                 keys = {device.name: device.name} if device.driver == PCI else {port.device: port.device}
             for key, label in keys.items():
-                user = f"engine {engine.name}, {side}"
+                user = f"engine {engine.name}{'' if one_armed else f', {side}'}"
                 other = users.setdefault((engine.ssh, key), user)
                 if other != user:
                     raise UnfitError(

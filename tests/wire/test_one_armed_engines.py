@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several engines, each with both sides on one port: the reference router as a router on a stick with a port
+for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from evenhand.plan import BOTH_DIRECTIONS, SIDES, AddressPlan, Direction, SideName, gateway_v4, gateway_v6
+from evenhand.procedure import OpenTestbed
+from evenhand.reference import Defects, ReferenceDut
+from evenhand.trial import Limits, TrialResult, Verdict, Waits
+from tests.wire.several_engines import engine_table, router_of_pairs, setup_of
+from tests.wire.wire_session import FAST_WAITS, PATIENT, until, versions
+
+pytestmark = pytest.mark.wire
+VLANS: dict[SideName, tuple[int, ...]] = {"left": (10,), "right": (20,)}
+LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
+
+
+def trial_on_sticks(
+    plan: AddressPlan,
+    *,
+    directions: tuple[Direction, ...] = BOTH_DIRECTIONS,
+    defects: Defects | None = None,
+    wanted: Verdict = Verdict.PASS,
+) -> TrialResult:
+    """A trial of 1,000 frames for each direction that this machine did not spoil."""
+
+    def made() -> TrialResult:
+        dut = ReferenceDut(vlans=VLANS, one_armed=True, defects=defects)
+        with router_of_pairs(plan, dut) as router:
+            tables = [
+                engine_table(
+                    router,
+                    n,
+                    **{side: {"device": router.device(side, n), "vlan": list(VLANS[side])} for side in SIDES},
+                )
+                for n in range(2)
+            ]
+            bed = OpenTestbed(setup=setup_of(tables, one_armed=True))
+            return bed.trial(
+                plan=plan,
+                frame_size=plan.smallest_frame_size + 4,
+                directions=directions,
+                rate_fps=1000,
+                duration_s=1,
+                waits=Waits(**FAST_WAITS),
+                limits=LIMITS,
+            ).trial
+
+    return until(lambda trial: trial.verdict is wanted, made)
+
+
+@pytest.mark.two_cpus  # for each engine one
+@pytest.mark.patient
+@pytest.mark.usefixtures("_router")
+@pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda plan: plan.name)
+def test_each_engine_counts_both_directions_of_its_port_apart(plan: AddressPlan) -> None:
+    """R2544-07, R5180-09: half of the frames of each direction are an engine's, and come back to it."""
+    trial = trial_on_sticks(plan)
+    assert trial.raw["one_armed"] is True
+    for direction in trial.directions.values():
+        assert direction.offered_frames == direction.received_frames == 1000
+        assert direction.foreign_frames == direction.duplicated_frames == 0
+    for engine in trial.raw["engines"]:
+        for of_engine in engine["directions"].values():
+            assert of_engine["offered_frames"] == of_engine["received_frames"] == 500
+            assert of_engine["strayed_frames"] == 0
+        assert engine["ports"]["left"]["after"] == engine["ports"]["right"]["after"]
+
+
+@pytest.mark.two_cpus
+@pytest.mark.patient
+@pytest.mark.usefixtures("_router")
+@versions(proved="v4")
+def test_what_a_direction_loses_is_charged_to_it(plan: AddressPlan) -> None:
+    """Seven frames of the router; on the same port others come and go."""
+    trial = trial_on_sticks(
+        plan,
+        directions=("reverse",),
+        defects=Defects(at={"loss": tuple(range(100, 107))}),
+        wanted=Verdict.FAIL,
+    )
+    assert trial.directions["reverse"].lost_frames == 7
+    lost = [engine["directions"]["reverse"]["lost_frames"] for engine in trial.raw["engines"]]
+    assert sum(lost) == 7
