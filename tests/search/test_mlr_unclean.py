@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evenhand.search import MlrGoal, MlrGoals, Outcome, find_goals, mlr
+from evenhand.search.bracket import WIDEST_UNCLEAN
 from evenhand.trial import SimulatedMeasurer
 from tests.search.test_attempts import Busy
 
@@ -40,7 +41,7 @@ def test_a_search_that_ends_early_has_found_nothing_to_a_width_for_unclean_loads
             continue
         width = 1 - found.lower_fps / found.upper_fps
         assert found.is_regular == (width <= goal.width)
-        outcomes.append((width <= mlr.WIDEST_UNCLEAN, found.outcome))
+        outcomes.append((width <= WIDEST_UNCLEAN, found.outcome))
     assert (True, Outcome.STOPPED) in outcomes
     assert outcomes[-1] == (True, Outcome.FOUND)
 

@@ -32,14 +32,10 @@ def trial_on_sticks(
     def made() -> TrialResult:
         dut = ReferenceDut(vlans=VLANS, one_armed=True, defects=defects)
         with router_of_pairs(plan, dut) as router:
-            tables = [
-                engine_table(
-                    router,
-                    n,
-                    **{side: {"device": router.device(side, n), "vlan": list(VLANS[side])} for side in SIDES},
-                )
-                for n in range(2)
-            ]
+            tables = []
+            for n in range(2):
+                left, right = ({"device": router.device(side, n), "vlan": VLANS[side]} for side in SIDES)
+                tables.append(engine_table(router, n, left=left, right=right))
             bed = OpenTestbed(setup=setup_of(tables, one_armed=True))
             return bed.trial(
                 plan=plan,
