@@ -95,7 +95,7 @@ def test_the_kernel_names_its_loopback() -> None:
 
 
 def test_the_kernel_is_understood_as_pyroute2_understands_it() -> None:
-    """Of every interface of this machine, and its addresses."""
+    """Every interface of this machine, and its addresses."""
     with IPRoute() as ip:
         expected = {
             link["index"]: KernelLink(

@@ -99,8 +99,8 @@ class Testbed(TomlTable):
     each is a table `[[engine]]`. `left`, `right` and `tester` are then those of the first."""
     one_armed: bool = False
     """Both sides are on one port, which `left` and `right` both name: the DUT is a router on a stick. They
-    are apart by their VLANs or tunnels or, where these are the same, by their networks. Of several engines
-    each has one port."""
+    are apart by their VLANs or tunnels or, where these are the same, by their networks. Each of
+    several engines has one port."""
     left: TestbedPort
     right: TestbedPort
     tester: Tester

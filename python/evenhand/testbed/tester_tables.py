@@ -199,7 +199,7 @@ def check_one_arm(left: TestbedPort, right: TestbedPort, *, of: str) -> None:
     """UnfitError unless both sides say the same of one port.
 
     Args:
-        of: Of several engines the one that has it, as its message begins.
+        of: How its message begins: with which of several engines has it.
     """
     names = [read_device(port.device).name for port in (left, right)]
     if names[0] != names[1]:
