@@ -67,7 +67,7 @@ namespace detail {
 template <IpVersion V>
 constexpr std::size_t protocol_at = Layout<V>::ip + (V == IpVersion::v4 ? 9 : 6);
 
-/// Of what a checksum covers, the sum of all but the octets behind the tag, which stay where they are. `more`: as
+/// The sum of what a checksum covers, but for the octets behind the tag, which stay where they are. `more`: as
 /// Transport::more_octets(), of the frame with or without the longer header.
 template <IpVersion V>
 [[nodiscard]] std::uint64_t sum_of(Transport::Kind kind, const std::byte* frame, std::size_t octets,

@@ -102,7 +102,7 @@ void check_headers(const plan::AddressPlan& p, std::size_t frame_size, const std
 TEST_CASE("a flow of TCP or ICMP has that header, and right sums, whatever was in its buffer before") {
     for (const std::size_t size : {76U, 77U, 300U}) check_headers<IpVersion::v4>(gateway_v4(), size);
     for (const std::size_t size : {96U, 97U, 300U}) check_headers<IpVersion::v6>(gateway_v6(), size);
-    // Of even and odd length, up to the longest, and in a frame that has room for nothing else.
+    // Payloads of even and odd length, up to the longest, and in a frame that has room for nothing else.
     for (const std::size_t size : {204U, 205U, 400U}) check_headers<IpVersion::v4>(gateway_v4(), size, {0, 1, 8, 128});
     for (const std::size_t size : {224U, 225U, 400U}) check_headers<IpVersion::v6>(gateway_v6(), size, {5, 0, 128, 18});
 }

@@ -78,7 +78,7 @@ class Transport:
 
 
 MOST_PAYLOAD_OCTETS = 128
-"""Of a flow's own."""
+"""The longest payload of a flow."""
 FLOW_NAME = r"^[A-Za-z0-9][A-Za-z0-9 ._+-]{0,39}$"
 MOST_FLOWS = 64
 LONGEST_CYCLE = 65_536
