@@ -72,6 +72,7 @@ test: build-tests  ## run the tests, C++ and Python, except those that take seve
 	@$(PYTHON) tools/run_tests.py
 
 test-all: build-tests build-asan  ## run also the longer tests, and the C++ tests under sanitizers: half an hour in all; CI runs this
+	@ninja -C build cpp-benches
 	@$(PYTHON) tools/run_tests.py --all
 
 lint: .venv/.deps-lint .venv/.deps-docs build-lint/build.ninja  ## check format, types, known mistakes, spelling, licences, the site of docs/; `tools/lint NAME` runs one

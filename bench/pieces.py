@@ -66,7 +66,7 @@ def opened(
             "open",
             ports=ports,
             workers=workers,
-            plan=plan.to_contract(),
+            plan=plan.to_request(),
             frame_size=plan.smallest_frame_size,
             seed=1,
         )

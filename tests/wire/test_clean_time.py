@@ -81,7 +81,8 @@ def test_what_a_stopped_tester_may_have_touched_is_left_out(plan: AddressPlan, t
         clean = judged.clean
         assert clean is not None
         assert clean.lapses["sender_overdue"] >= 2
-        assert clean.clean_s <= clean.sent_s - 2 * STOPPED_S
+        # What stops it may be late with its first signal, but not with both.
+        assert clean.clean_s <= clean.sent_s - 1.5 * STOPPED_S
         for direction in judged.directions.values():
             assert direction.clean is not None
             assert direction.clean.lost_frames == 0

@@ -141,14 +141,16 @@ def test_a_link_that_is_taken_down_is_down_at_the_dut_until_it_is_up_again(
             session.set_link(side, "up")
             assert at_dut(side)
             assert comes(lambda: all(session.links_up().values()))
-        assert_all_came(passes()["directions"]["forward"])
+        # A kernel reports its multicast groups on a link that has come up (MLD).
+        assert_all_came(passes()["directions"]["forward"], but=("foreign",))
         found = until(
             lambda each: (
                 each["directions"]["forward"]["offered_frames"] == 4 * RATE_FPS and each["verdict"] == "FAIL"
             ),
             taken_down,
         )
-        assert [reason["code"] for reason in found["reasons"]] == ["loss"]
+        # A DUT whose neighbour does not answer meanwhile may say so.
+        assert [each["code"] for each in found["reasons"] if each["code"] != "icmp_error"] == ["loss"]
         assert 0 < found["directions"]["forward"]["lost_frames"] < 4 * RATE_FPS
         assert "link_switched" in [note["code"] for note in found["notes"]]
         ports = found["ports"]
