@@ -32,7 +32,7 @@ ROUNDS = at_length(9, 1)
 BEYOND_REACH_FPS = 4e8
 PREFIXES = at_length(1_000_000, 1_000)
 LEAST_OF_ONE, LEAST_OF_MANY = 0.95, 0.8
-"""Of the plain sender's rate; rates of one run differ by some percent."""
+"""Shares of the plain sender's rate; rates of one run differ by some percent."""
 MOST_S, MOST_MB = 2.0, 300.0
 SIDES = {
     4: ("10.0.0.1/24", "10.0.0.2", "198.18.0.0/16", "10.0.1.1/24", "10.0.1.2", "198.19.0.0/16"),

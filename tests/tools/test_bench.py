@@ -38,7 +38,6 @@ def test_a_shortened_bench_records_nothing() -> None:
 @pytest.mark.thorough
 @pytest.mark.wire
 @pytest.mark.two_cpus
-@pytest.mark.patient
 @pytest.mark.parametrize("name", BENCHES)
 def test_every_bench_runs(name: str) -> None:
     printed = short(name).splitlines()
