@@ -109,8 +109,8 @@ def main() -> None:
             read[f"v{version}"] = seconds, megabytes = reading(paths[1])
             print(f"v{version}, {PREFIXES:,} prefixes are read in {seconds:.2f} s and {megabytes:.0f} MB")
     figures = {name: found["median"] for name, found in ratios.items()}
-    for version, (seconds, megabytes) in read.items():
-        figures |= {f"{version}, read (s)": seconds, f"{version}, read (MB)": megabytes}
+    for name, (seconds, megabytes) in read.items():
+        figures |= {f"{name}, read (s)": seconds, f"{name}, read (MB)": megabytes}
     record("own_prefixes", {"ratios": ratios, "prefixes": PREFIXES}, figures)
     missed = [
         name
