@@ -61,7 +61,7 @@ def ceiling_fps(plan: AddressPlan) -> float:
             > TRIALS // 2
         ):
             return can_send * share
-    return 0.0
+    return can_send * LADDER[-1] if IS_SHORT else 0.0
 
 
 def answered_trial(
