@@ -19,17 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from pieces import at_length, opened, record, spread, trial
+from pieces import at_length, record, spread
+from sender_rate import ROUNDS, engine_fps
 
-from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
+from evenhand.plan import gateway_v4, gateway_v6
 from evenhand.plan.plan_file import read_plan_file
-from evenhand.testbed.workers import lay_out_workers
 
-DEVICE = "net_null0,no-rx=1"
-WORKERS = lay_out_workers([1])
-SECONDS = at_length(0.7, 0.1)
-ROUNDS = at_length(9, 1)
-BEYOND_REACH_FPS = 4e8
 PREFIXES = at_length(1_000_000, 1_000)
 LEAST_OF_ONE, LEAST_OF_MANY = 0.95, 0.8
 """Shares of the plain sender's rate; rates of one run differ by some percent."""
@@ -71,11 +66,6 @@ def write_plan(folder: Path, version: int, *, prefixes: int) -> Path:
         f'[right]\ndut = "{right_dut}"\ngateway = "{right_gateway}"\n{hosts}\n'
     )
     return path
-
-
-def engine_fps(plan: AddressPlan) -> float:
-    with opened(plan, DEVICE, "net_null1,no-rx=1", WORKERS) as session:
-        return float(trial(session, BEYOND_REACH_FPS, SECONDS)["directions"]["forward"]["offered_fps"])
 
 
 def reading(path: Path) -> tuple[float, float]:

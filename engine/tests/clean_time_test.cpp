@@ -287,12 +287,13 @@ TEST_CASE("what loses nothing behind lapses loses nothing in a quiet trial of as
 
 TEST_CASE("what loses nothing behind strain loses nothing in a quiet trial of as many seconds") {
     // Below its limit a device loses frames just behind a lapse, too, if bursts that are no lapse come to a full queue.
+    constexpr unsigned first = tests::is_slow ? 1 : 0;  // the stalls of 1 show all of it
     constexpr unsigned seeds = tests::is_slow ? 1 : 10;
     std::size_t passed = 0;
     std::size_t only_so = 0;
     for (const double load : {0.9, 0.99, 0.995, 0.998, 1.001, 1.003, 1.01, 1.1}) {
         for (const double queue : {16.0, 250.0, 1'000.0, 5'000.0}) {
-            for (unsigned seed = 0; seed < seeds; ++seed) {
+            for (unsigned seed = first; seed < first + seeds; ++seed) {
                 CAPTURE(load);
                 CAPTURE(queue);
                 CAPTURE(seed);
@@ -311,7 +312,7 @@ TEST_CASE("what loses nothing behind strain loses nothing in a quiet trial of as
         }
     }
     CHECK(passed > 6 * seeds);
-    CHECK((only_so > seeds / 2 || tests::is_slow));
+    CHECK(only_so > seeds / 2);
 }
 
 TEST_CASE("an overloaded device loses all the time, one with a backlog does not, however often the sender is late") {

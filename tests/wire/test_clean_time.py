@@ -70,19 +70,23 @@ def test_what_a_stopped_tester_may_have_touched_is_left_out(plan: AddressPlan, t
         whole = stopped(Limits())
         assert not whole.is_valid
         assert whole.clean is None
-        # On a busy host whoever stops it may be late as well.
-        judged = until(
-            lambda result: result.is_judged_by_clean_time and result.sent_s > WANTED_S + 2 * STOPPED_S,
-            lambda: stopped(Limits(clean_at_most=4.0)),
-        )
+
+        def has_two_stops(result: TrialResult) -> bool:
+            """On a busy host whoever stops it may be late as well, and other absences, shorter ones, may be
+            what it was sent longer for."""
+            if not result.is_judged_by_clean_time or result.sent_s <= WANTED_S + 2 * STOPPED_S:
+                return False
+            assert result.clean is not None
+            return sum(part.until_s - part.from_s > STOPPED_S / 2 for part in result.clean.left_out) >= 2
+
+        judged = until(has_two_stops, lambda: stopped(Limits(clean_at_most=4.0)))
         assert judged.is_pass, judged.reasons
         assert judged.loss_ratio == 0
         assert "clean_time" in [note.code for note in judged.notes]
         clean = judged.clean
         assert clean is not None
         assert clean.lapses["sender_overdue"] >= 2
-        # What stops it may be late with its first signal, but not with both.
-        assert clean.clean_s <= clean.sent_s - 1.5 * STOPPED_S
+        assert clean.clean_s <= clean.sent_s - 2 * STOPPED_S
         for direction in judged.directions.values():
             assert direction.clean is not None
             assert direction.clean.lost_frames == 0

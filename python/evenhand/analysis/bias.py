@@ -17,7 +17,7 @@ from evenhand.analysis.condition_words import as_sentence, show_percent
 from evenhand.analysis.curve_model import Curve, CurvePoint, Drift
 from evenhand.analysis.device import KnownDevice, known_device
 from evenhand.analysis.difference import DIRECTIONS_OF_TEST, Difference, Measure, compare_values
-from evenhand.analysis.drift import drift_of, heed_in_verdict, is_withheld, without_rounds
+from evenhand.analysis.drift import drift_of, heed_in_verdict, withholds, without_rounds
 from evenhand.analysis.medians import Pool, settled
 from evenhand.analysis.model import BiasVerdict
 from evenhand.analysis.plans import ip_version, is_direct, plan_of, sent_plan
@@ -102,13 +102,10 @@ def _verdict(
     measured = [by_key[point.key] for point in {p.key: p for p in (pair, *many.curve.measured)}.values()]
     drift = drift_of(measured)
     finding = many.compared_with(pair, (pair, *series))
-    if (
-        drift is not None
-        and drift.is_in_rounds
-        and drift.is_seen
-        and is_withheld(finding.kind, finding.ratio, drift)
-    ):
-        finding, drift = _without_drift(many, pair, by_key, drift) or (finding, drift)
+    if drift is not None and withholds(drift, finding.kind, finding.ratio):
+        levelled = _without_drift(many, pair, by_key, drift)
+        if levelled is not None:
+            finding, drift = levelled, None
     hashes_ports: bool | None = None
     is_hiding = varying is not None and finding.kind == "hides"
     if is_hiding and finding.ratio.bound == "none":
@@ -208,7 +205,7 @@ def _many_of(curve: Curve) -> _Many | None:
 
 def _without_drift(
     many: _Many, pair: CurvePoint, by_key: dict[str, PointRecord], drift: Drift
-) -> tuple[Difference, None] | None:
+) -> Difference | None:
     """The pair with the others of its rounds, which have the same drift; None where rounds do not show it."""
     series = many.curve.measured
     if all(point.key != pair.key for point in series):
@@ -223,7 +220,7 @@ def _without_drift(
         f"{as_sentence(drift.sentence)}; so repetitions were compared relative to the others of their round,"
         " which have the same drift."
     )
-    return replace(finding, certainty=f"{finding.certainty} {why}".lstrip()), None
+    return replace(finding, certainty=f"{finding.certainty} {why}".lstrip())
 
 
 def _sentence(

@@ -102,12 +102,10 @@ def without_rounds(points: Sequence[CurvePoint], records: Sequence[PointRecord])
         return None
     factors = {}
     for of_round in shown:
-        level, own = (
-            median(value.relative for value in of_round.values()),
-            len(of_round) / (len(of_round) - 1),
-        )
+        level = median(value.relative for value in of_round.values())
+        widened = math.sqrt(len(of_round) / (len(of_round) - 1))
         for value in of_round.values():
-            left = (value.relative - level) * math.sqrt(own)
+            left = (value.relative - level) * widened
             factors[value.point, value.number] = math.exp(left - value.relative)
     found = []
     for point, record in zip(points, records, strict=True):
@@ -124,8 +122,10 @@ def without_rounds(points: Sequence[CurvePoint], records: Sequence[PointRecord])
     return found
 
 
-def is_withheld(kind: str, ratio: MedianRatio | None, drift: Drift) -> bool:
-    """Whether a drift that is seen could have made such a finding."""
+def withholds(drift: Drift, kind: str, ratio: MedianRatio | None) -> bool:
+    """Whether a drift is seen in the rounds that could have made such a finding."""
+    if not (drift.is_in_rounds and drift.is_seen):
+        return False
     share = None if ratio is None else ratio.ratio
     return kind == "same" or share is None or abs(share - 1) <= SAFE * drift.size
 
@@ -138,7 +138,7 @@ def heed_in_verdict(verdict: BiasVerdict, drift: Drift | None) -> BiasVerdict:
         return replace(verdict, certainty=f"{verdict.certainty} {ONE_AFTER_THE_OTHER}")
     if not drift.is_seen:
         return verdict
-    if not is_withheld(verdict.finding, verdict.ratio, drift):
+    if not withholds(drift, verdict.finding, verdict.ratio):
         return replace(
             verdict,
             certainty=f"{verdict.certainty} {as_sentence(drift.sentence)}; this is too small to explain it.",

@@ -68,6 +68,12 @@ def begun_search(head: SearchHead, columns: Mapping[str, Any]) -> StoredSearch:
 
 MOST_REOPENED = 1 / 3
 """Share of the repetitions beyond which those without a decision are not made once more."""
+_UNDECIDED = (
+    f"finished_at IS NOT NULL AND outcome = '{TESTER_CEILING}'"
+    " AND (value IS NULL OR json_extract(result, '$.is_at_least'))"
+)
+"""What the tester could not decide (`PointRecord.undecided`)."""
+_REOPEN = "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE"
 _OF_LABEL = (
     "SELECT points.id, points.repetitions, kind, plan, searches.frame_size, searches.imix, goal, setup FROM"
     " points JOIN repetitions ON points.id = point_id JOIN searches ON repetitions.id = repetition_id"
@@ -305,9 +311,7 @@ def reopen_points(connection: sqlite3.Connection) -> int:
     """See `RunStore.reopen_points`."""
     points = connection.execute("UPDATE points SET reason = NULL WHERE reason IS NOT NULL").rowcount
     repetitions = connection.execute(
-        "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL WHERE finished_at IS NOT NULL"
-        " AND (outcome = ? OR outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least')))",
-        (CUT_SHORT, ENDED_EARLY, TESTER_CEILING),
+        f"{_REOPEN} (finished_at IS NOT NULL AND outcome = ?) OR ({_UNDECIDED})", (CUT_SHORT, ENDED_EARLY)
     ).rowcount
     if points + repetitions:
         connection.execute("UPDATE run SET finished_at = NULL")
@@ -316,20 +320,12 @@ def reopen_points(connection: sqlite3.Connection) -> int:
 
 def reopen_undecided(connection: sqlite3.Connection) -> int:
     """See `RunStore.reopen_undecided`."""
-    undecided = (
-        "finished_at IS NOT NULL AND outcome = ? AND (value IS NULL OR json_extract(result, '$.is_at_least'))"
-    )
-    made, open_now = connection.execute(
-        f"SELECT count(*), total({undecided}) FROM repetitions WHERE outcome != ?",
-        (TESTER_CEILING, CUT_SHORT),
+    made, undecided = connection.execute(
+        f"SELECT count(*), total({_UNDECIDED}) FROM repetitions WHERE outcome != ?", (CUT_SHORT,)
     ).fetchone()
-    if open_now > MOST_REOPENED * made:
+    if undecided > MOST_REOPENED * made:
         return 0
-    return connection.execute(
-        "UPDATE repetitions SET finished_at = NULL, outcome = ?, value = NULL"
-        f" WHERE attempt = 1 AND {undecided}",
-        (CUT_SHORT, TESTER_CEILING),
-    ).rowcount
+    return connection.execute(f"{_REOPEN} attempt = 1 AND {_UNDECIDED}", (CUT_SHORT,)).rowcount
 
 
 def insert_hook(

@@ -124,7 +124,7 @@ class CampaignRunner:
                 again = self.store.reopen_undecided() if self.plan.repeats_undecided else 0
                 if again:
                     what = "1 repetition" if again == 1 else f"{again} repetitions"
-                    text = f"{what} that the tester could not decide made once more, at the end"
+                    text = f"made once more at the end: {what} that the tester could not decide"
                     self.store.add_note(text)
                     self.on_event(Note(text=f"{text}."))
                     self._run_suites(list(self._left()), lab)
