@@ -27,6 +27,7 @@
 #include "frame/template.hpp"
 #include "frame/translation.hpp"
 #include "gateway_plan.hpp"
+#include "own_plan.hpp"
 #include "pace/clock.hpp"
 #include "parts.hpp"
 #include "pool_port.hpp"
@@ -59,6 +60,7 @@ struct Case {
     Use use = Use::none;
     std::uint64_t connections = 0;  // of a DUT that keeps state
     bool has_delays = false;        // the delay of every frame is noted by itself, and its variation
+    std::uint32_t prefixes = 0;     // of one's own; 0: none
     /// The mix, where frames are not all alike.
     enum class Mix : std::uint8_t { flows, sizes, versions } mix = Mix::flows;
 };
@@ -131,6 +133,7 @@ int measure_all(const Case& c) {
     constexpr bool is_mix = std::is_same_v<Frames, frame::MixExpectation>;
     const auto plan = is_translated ? bench::translated_plan(V)
                       : has_state   ? bench::plan_with_state(V)
+                      : c.prefixes  ? bench::own_plan(V, c.prefixes)
                                     : bench::gateway_plan(V);
     cpu_set_t here;
     CPU_ZERO(&here);
@@ -299,7 +302,8 @@ int main(int argc, char** argv) {
     if (argc != wanted && argc != wanted_with_state) {
         fmt::print(
             stderr,
-            "usage: {0} CPU 4|6|6to4|4to6|(flows|sizes|versions|delays)(4|6) OCTETS ROUNDS QUEUES TOGETHER BURSTS\n"
+            "usage: {0} CPU 4|6|6to4|4to6|(flows|sizes|versions|delays|prefix|table)(4|6) OCTETS ROUNDS QUEUES "
+            "TOGETHER BURSTS\n"
             "       {0} CPU learn4|learn6|use4|use6 OCTETS ROUNDS QUEUES TOGETHER BURSTS CONNECTIONS huge|small\n",
             argv[0]);
         return 2;
@@ -316,6 +320,9 @@ int main(int argc, char** argv) {
                      .sent_together = std::max(1U, number(6)),
                      .frames = std::max(1U, number(7)) * run::receive_burst,
                      .has_delays = kind.starts_with("delays"),
+                     .prefixes = kind.starts_with("prefix")  ? 1U
+                                 : kind.starts_with("table") ? bench::prefixes_of_a_table
+                                                             : 0U,
                      .mix = kind.starts_with("sizes")      ? Case::Mix::sizes
                             : kind.starts_with("versions") ? Case::Mix::versions
                                                            : Case::Mix::flows};

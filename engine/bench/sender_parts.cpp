@@ -24,6 +24,7 @@
 #include "frame/source.hpp"
 #include "frame/template.hpp"
 #include "gateway_plan.hpp"
+#include "own_plan.hpp"
 #include "pace/clock.hpp"
 #include "parts.hpp"
 #include "plan/permutation.hpp"
@@ -129,6 +130,25 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
         frame::make_mix_parts(plan, bench::flows_of(frame::Layout<V>::smallest_frame_size), seed, {.trial = 1}, {},
                               {.source_mac = {2, 0, 0, 0, 0, 1}, .dut_macs = {{2, 0, 0, 0, 0, 2}}, .hosts = {}})});
 
+    /// Addresses of one's own: from one prefix on the right, and from many.
+    struct Own {
+        Part drawing;
+        Part whole;
+        plan::FlowDraw draw;
+        decltype(sender) its_sender;
+    };
+    std::vector<Own> own;
+    for (const auto& [name, prefixes] : {std::pair{"one prefix", 1U}, {"10^6 prefixes", bench::prefixes_of_a_table}}) {
+        const auto own_plan = bench::own_plan(V, prefixes);
+        const plan::FlowDraw its_draw{own_plan, plan::Direction::forward, seed};
+        const auto its_shape = frame::make_template(own_plan, frame::Layout<V>::smallest_frame_size, {.trial = 1},
+                                                    {2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2});
+        own.push_back({.drawing = {fmt::format("draw, {}", name), {}},
+                       .whole = {fmt::format("all, {}", name), {}},
+                       .draw = its_draw,
+                       .its_sender = sender_of(frame::TestFrameSource{its_shape, its_draw, {}})});
+    }
+
     std::array<DpdkPort::Frame*, run::burst_size> held{};
     if (port.reserve(0, held.data(), run::burst_size) == 0)
         throw Fault{FaultCode::no_memory, "no frame buffers", "device", "Raise memory_mb."};
@@ -171,6 +191,9 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     auto vectors = vector_parts(lanes);
     for (unsigned round = 0; round < rounds; ++round) {
         measure(drawing, [&](std::uint64_t i) { draw.draw_block(i * run::burst_size, 1, block); });
+        for (auto& each : own)
+            measure(each.drawing,
+                    [&](std::uint64_t i) { each.draw.draw_block((drawn + i) * run::burst_size, 1, block); });
         measure(opening, [&](std::uint64_t i) {
             opened.draw_block((drawn + i) * run::burst_size % state->connections(), 1, block);
         });
@@ -190,6 +213,8 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
             port.send(0, burst.data(), n);
         });
         measure(whole, [&](std::uint64_t /*i*/) { sender.turn(TickClock::now()); });
+        for (auto& each : own)
+            measure(each.whole, [&](std::uint64_t /*i*/) { each.its_sender.turn(TickClock::now()); });
         measure(whole_flows, [&](std::uint64_t /*i*/) { flow_sender.turn(TickClock::now()); });
         if (round % rounds_of_one_opening == 0) {
             if (opening_sender) opening_sender->give_back();
@@ -201,6 +226,7 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     }
     sender.give_back();
     flow_sender.give_back();
+    for (auto& each : own) each.its_sender.give_back();
     if (opening_sender) opening_sender->give_back();
     using_sender.give_back();
     answering_sender.give_back();
@@ -210,6 +236,10 @@ void measure_all(const std::string& device, unsigned cpu, unsigned rounds) {
     for (auto& [part, write] : writing) all.push_back(std::move(part));
     all.insert(all.end(), {std::move(buffers), std::move(whole), std::move(whole_flows), std::move(whole_opening),
                            std::move(whole_using), std::move(whole_answering)});
+    for (auto& each : own) {
+        all.push_back(std::move(each.drawing));
+        all.push_back(std::move(each.whole));
+    }
     bench::print(all, ticks_per_second);
 }
 

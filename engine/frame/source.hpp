@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -41,10 +42,14 @@ class DrawnFrameSource {
             const std::size_t n = std::min(frames.size(), plan::FlowBlock::size - at);
             const Stamp stamp{
                 .sequence = share_.sequence(next_), .stride = share_.stride, .time = now_ticks & time_mask};
-            if (at == 0) draw_.draw_block(stamp.sequence, share_.stride, block_);
-            write_(shape_, block_, at, frames.first(n), stamp);
+            if (at == 0) draw(stamp.sequence);
+            write_(shape_, blocks_[current_], at, frames.first(n), stamp);
             if constexpr (requires { draw_.fetch_rest(); }) {
                 if (at == 0) draw_.fetch_rest();
+            }
+            if constexpr (requires { draw_.has_ahead(); }) {
+                if (at == 0 && draw_.has_ahead()) [[unlikely]]
+                    draw_.fetch_rest(blocks_[current_ ^ 1U]);
             }
             next_ += n;
             frames = frames.subspan(n);
@@ -52,12 +57,26 @@ class DrawnFrameSource {
     }
 
    private:
+    /// Draws the block of the next frames, and begins the one behind it where that is faster.
+    void draw(std::uint64_t first) noexcept {
+        if constexpr (requires { draw_.has_ahead(); }) {
+            if (draw_.has_ahead()) [[unlikely]] {
+                if (next_ == 0) draw_.begin_block(first, share_.stride, blocks_[1]);
+                current_ ^= 1U;
+                draw_.draw_ahead(first, share_.stride, blocks_[current_], blocks_[current_ ^ 1U]);
+                return;
+            }
+        }
+        draw_.draw_block(first, share_.stride, blocks_[current_]);
+    }
+
     FrameShape shape_;
     FrameWriter write_;  // chosen before the start
     Draw draw_;
     StreamShare share_;
     std::uint64_t next_ = 0;
-    plan::FlowBlock block_{};
+    std::array<plan::FlowBlock, 2> blocks_{};  // the second for what is begun ahead
+    std::size_t current_ = 0;
 };
 
 /// Frames of the plan, with one draw for each frame's flow.

@@ -134,6 +134,9 @@ AddressEntries<Number>::AddressEntries(std::vector<Entry> entries, bool finds_fa
     Number before = 0;
     for (const auto& entry : entries_) {
         starts_.push_back({.before = before, .first = entry.first});
+        const Number span = entry.last ^ entry.first;
+        are_all_prefixes_ = are_all_prefixes_ && (span & (span + 1)) == 0 && (entry.first & span) == 0;
+        varying_ |= span;
         before += entry.last - entry.first + 1;  // 0 behind the last entry, if the list has all addresses there are
     }
     last_number_ = before - 1;

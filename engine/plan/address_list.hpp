@@ -53,6 +53,12 @@ class AddressEntries {
 
     [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
     [[nodiscard]] const Entry& operator[](std::size_t i) const noexcept { return entries_[i]; }
+    [[nodiscard]] std::span<const Entry> all() const noexcept { return entries_; }
+
+    /// Whether each entry has all addresses of a prefix.
+    [[nodiscard]] bool are_all_prefixes() const noexcept { return are_all_prefixes_; }
+    /// The bits in which addresses of the same entry may differ, if all entries are prefixes.
+    [[nodiscard]] Number varying() const noexcept { return varying_; }
 
     /// The number of the last address: how many there are, less 1.
     [[nodiscard]] Number last_number() const noexcept { return last_number_; }
@@ -72,9 +78,12 @@ class AddressEntries {
 
     // What a draw of many addresses reads may be fetched before it is needed: an entry, or with `finds_fast`, what
     // address() reads, in this order.
-    void fetch(std::size_t entry) const noexcept { __builtin_prefetch(&entries_[entry]); }
-    void fetch_bucket(Number number) const noexcept { __builtin_prefetch(&first_of_bucket_[bucket_of(number)]); }
-    void fetch_start(Number number) const noexcept {
+    // Always inlined: GCC drops calls of a function that does nothing but prefetch.
+    [[gnu::always_inline]] inline void fetch(std::size_t entry) const noexcept { __builtin_prefetch(&entries_[entry]); }
+    [[gnu::always_inline]] inline void fetch_bucket(Number number) const noexcept {
+        __builtin_prefetch(&first_of_bucket_[bucket_of(number)]);
+    }
+    [[gnu::always_inline]] inline void fetch_start(Number number) const noexcept {
         __builtin_prefetch(&starts_[first_of_bucket_[bucket_of(number)]]);
     }
 
@@ -107,6 +116,8 @@ class AddressEntries {
     std::vector<Entry> entries_;
     std::vector<Start> starts_;
     Number last_number_ = 0;
+    bool are_all_prefixes_ = true;
+    Number varying_ = 0;
     unsigned bucket_bits_ = 0;
     /// For all numbers whose upper bits are the same, which make a bucket: the entry that has the first of them. One
     /// more at the end.

@@ -8,6 +8,24 @@
 #include "plan/whole_draw.hpp"
 
 namespace evenhand::plan {
+namespace {
+
+/// The numbers of a block's frames.
+class BlockNumbers {
+   public:
+    BlockNumbers(std::uint64_t first, std::uint64_t stride) noexcept {
+        for (std::size_t j = 0; j < numbers_.size(); ++j) numbers_[j] = first + j * stride;
+    }
+    [[nodiscard]] const std::uint64_t* data() const noexcept { return numbers_.data(); }
+
+   private:
+    std::array<std::uint64_t, FlowBlock::size> numbers_;
+};
+
+constexpr std::size_t a_part = FlowBlock::size / 4;  // of a block, whose entries are fetched together
+
+}  // namespace
+
 NetworkSplit::NetworkSplit(const HostRange& range) noexcept
     : first_{range.value({})},
       networks_{range.network->mode == Mode::pseudorandom ? range.network->count : 1},
@@ -40,6 +58,7 @@ FlowDraw::FlowDraw(const AddressPlan& plan, Direction direction, std::uint64_t s
         whole_ = std::make_shared<const WholeDraw>(hosts[0], hosts[1], direction, key_);
         for (std::size_t i = 0; i < hosts.size(); ++i) set_field(i, whole_->drawn(i));
         all_pseudorandom_ = false;
+        has_ahead_ = whole_->is_slow_to_fetch();
     } else {
         set_addresses(hosts);
     }
@@ -151,7 +170,7 @@ void FlowDraw::put(FlowBlock& block, std::size_t j, const Flow& flow) noexcept {
     block.lanes.field[3][j] = flow.destination_port;
 }
 
-void FlowDraw::make_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept {
+void FlowDraw::settle_for_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept {
     for (std::size_t i = 0; i < drawn_fields; ++i) {
         const std::uint32_t wanted = is_stepped(modes_[i]) ? ~std::uint32_t{0} : biased[i];
         for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
@@ -160,16 +179,32 @@ void FlowDraw::make_whole(const std::uint64_t* numbers, const LaneBits& biased, 
             block.lanes.field[i][j] = settle(i, k, is_stepped(modes_[i]) ? 0 : draw_words(k, 0)[i]);
         }
     }
-    whole_->apply(numbers, block);
 }
+
+void FlowDraw::apply_patterns(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
+    if (patterns_) [[unlikely]]
+        patterns_->apply(BlockNumbers{first, stride}.data(), block);
+}
+
+void FlowDraw::begin_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
+    LaneBits biased;
+    (void)draw_lanes(first, stride, direction_, key_, bounds_, block.lanes, biased);
+    settle_for_whole(BlockNumbers{first, stride}.data(), biased, block);
+}
+
+void FlowDraw::draw_ahead(std::uint64_t first, std::uint64_t stride, FlowBlock& block, FlowBlock& next) const noexcept {
+    begin_block(first + FlowBlock::size * stride, stride, next);
+    whole_->fetch(next, 0, a_part);
+    whole_->apply(BlockNumbers{first, stride}.data(), block);
+    whole_->fetch(next, a_part, 2 * a_part);
+    apply_patterns(first, stride, block);
+}
+
+void FlowDraw::fetch_rest(const FlowBlock& next) const noexcept { whole_->fetch(next, 2 * a_part, FlowBlock::size); }
 
 void FlowDraw::draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept {
     draw_block_of_plan(first, stride, block);
-    if (patterns_) [[unlikely]] {
-        std::array<std::uint64_t, FlowBlock::size> numbers;
-        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
-        patterns_->apply(numbers.data(), block);
-    }
+    apply_patterns(first, stride, block);
 }
 
 void FlowDraw::draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept {
@@ -190,9 +225,10 @@ void FlowDraw::draw_block_of_plan(std::uint64_t first, std::uint64_t stride, Flo
         return;
     }
     if (whole_) {
-        std::array<std::uint64_t, FlowBlock::size> numbers;
-        for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = first + j * stride;
-        make_whole(numbers.data(), which, block);
+        const BlockNumbers numbers{first, stride};
+        settle_for_whole(numbers.data(), which, block);
+        whole_->fetch(block, 0, FlowBlock::size);
+        whole_->apply(numbers.data(), block);
         return;
     }
     for (std::size_t j = 0; j < FlowBlock::size; ++j) put(block, j, draw_of_ranges(first + j * stride));
@@ -208,7 +244,9 @@ void FlowDraw::draw_listed_of_plan(const std::uint64_t* words, FlowBlock& block)
     if (whole_) {
         std::array<std::uint64_t, FlowBlock::size> numbers;
         for (std::size_t j = 0; j < numbers.size(); ++j) numbers[j] = words[j] << unused_bits >> unused_bits;
-        make_whole(numbers.data(), which, block);
+        settle_for_whole(numbers.data(), which, block);
+        whole_->fetch(block, 0, FlowBlock::size);
+        whole_->apply(numbers.data(), block);
         return;
     }
     const std::uint32_t wanted = all_pseudorandom_ ? which[0] | which[1] | which[2] | which[3] : ~std::uint32_t{0};

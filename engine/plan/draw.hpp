@@ -111,6 +111,14 @@ class FlowDraw {
     /// The flows of the frames first, first + stride, first + 2 * stride, ..., the same as draw() returns for each.
     void draw_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
 
+    /// Whether draw_ahead() is faster: it lets what the next block needs come from memory meanwhile.
+    [[nodiscard]] bool has_ahead() const noexcept { return has_ahead_; }
+    // If has_ahead(): begins the first block, and finishes a block that was begun and begins the next one. A CPU waits
+    // for few places in memory at once: so a part is fetched by itself, when the block's frames have been written.
+    void begin_block(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
+    void draw_ahead(std::uint64_t first, std::uint64_t stride, FlowBlock& block, FlowBlock& next) const noexcept;
+    void fetch_rest(const FlowBlock& next) const noexcept;
+
     /// The flows of the frames whose numbers are the lower 48 bits of these FlowBlock::size words, in any order.
     void draw_listed(const std::uint64_t* words, FlowBlock& block) const noexcept;
 
@@ -127,8 +135,10 @@ class FlowDraw {
     void draw_listed_of_plan(const std::uint64_t* words, FlowBlock& block) const noexcept;
     /// The flow of frame k if no side's hosts are a list.
     [[nodiscard]] Flow draw_of_ranges(std::uint64_t k) const noexcept;
-    /// Makes whole addresses of drawn fields. `numbers`: of the frames; `biased`: as draw_lanes() found it.
-    void make_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept;
+    /// Settles all drawn fields of a block, from which whole addresses are to be made. `numbers`: of the frames;
+    /// `biased`: as draw_lanes() found it.
+    void settle_for_whole(const std::uint64_t* numbers, const LaneBits& biased, FlowBlock& block) const noexcept;
+    void apply_patterns(std::uint64_t first, std::uint64_t stride, FlowBlock& block) const noexcept;
     [[nodiscard]] std::array<std::uint32_t, drawn_fields> draw_words(std::uint64_t k,
                                                                      std::uint32_t attempt) const noexcept;
     /// Turns drawn numbers into values of hosts.
@@ -142,6 +152,7 @@ class FlowDraw {
     bool has_networks_ = false;
     bool has_common_network_ = false;
     bool all_pseudorandom_ = true;
+    bool has_ahead_ = false;
     PhiloxKey key_;
     std::uint32_t direction_;
     std::shared_ptr<const WholeDraw> whole_;        // null unless one side's hosts are a list

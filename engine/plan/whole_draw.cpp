@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/whole_draw.hpp"
 
-#include <cstring>
+#include <algorithm>
 
+#include "plan/listed_addresses.hpp"
 #include "plan/scaled.hpp"
 
 namespace evenhand::plan {
@@ -15,26 +16,11 @@ constexpr std::uint32_t stream_of_destinations = 2;  // added
 
 constexpr unsigned octet_bits = 8;
 
-/// The sum of the eight words of an IPv6 address, folded to 16 bits as in a checksum. As 2^16 = 1 modulo 65535, wider
-/// parts may be added.
-inline std::uint32_t sum_of(Wide address) noexcept {
-    constexpr std::uint64_t half_word = 0xFFFFFFFF;
-    constexpr std::uint64_t word = 0xFFFF;
-    std::uint64_t sum =
-        (upper(address) >> 32U) + (upper(address) & half_word) + (lower(address) >> 32U) + (lower(address) & half_word);
-    sum = (sum >> 32U) + (sum >> 16U & word) + (sum & word);
-    sum = (sum >> 16U) + (sum & word);
-    return static_cast<std::uint32_t>((sum >> 16U) + (sum & word));
-}
-
-inline void store_address(std::byte* to, Wide address) noexcept {
-    const std::array<std::uint64_t, 2> octets{__builtin_bswap64(upper(address)), __builtin_bswap64(lower(address))};
-    std::memcpy(to, octets.data(), sizeof octets);
-}
-
-inline void put_of_v6(FlowBlock& block, std::size_t end, std::size_t j, Wide address) noexcept {
-    store_address(block.addresses[j].data() + end * sizeof(Wide), address);
-    block.lanes.field[end][j] = sum_of(address);
+/// Hosts that the draw of a field can choose from, without further words.
+bool is_only_entry(const HostRange& hosts) noexcept {
+    constexpr Wide most = 0xFFFFFFFE;  // the number of the last
+    return hosts.list && hosts.list->version() == IpVersion::v4 && hosts.host.mode == Mode::pseudorandom &&
+           hosts.list->size() == 1 && hosts.list->last_number() <= most;
 }
 
 }  // namespace
@@ -44,7 +30,12 @@ WholeDraw::End<V>::End(const HostRange& hosts) : list{hosts.list} {
     if (list) {
         entries = &list->entries<V>();
         switch (hosts.host.mode) {
-            case Mode::pseudorandom: kind = list->choice() == Choice::entry ? Kind::entry : Kind::host; break;
+            case Mode::pseudorandom:
+                kind = is_only_entry(hosts)                                ? Kind::only_entry
+                       : list->choice() == Choice::host                    ? Kind::host
+                       : V == IpVersion::v6 && entries->are_all_prefixes() ? Kind::prefix
+                                                                           : Kind::entry;
+                break;
             case Mode::fixed: kind = Kind::fixed; break;
             case Mode::increment: kind = Kind::increment; break;
             case Mode::decrement: kind = Kind::decrement; break;
@@ -82,6 +73,10 @@ WholeDraw::Number<V> WholeDraw::End<V>::address(std::uint64_t k, std::uint32_t f
             const auto& entry = (*entries)[field];
             return entry.first + scaled(bits, entry.last - entry.first);
         }
+        case Kind::only_entry: return (*entries)[0].first + field;
+        case Kind::prefix:
+            if constexpr (V == IpVersion::v6) return selected((*entries)[field], bits);
+            break;
         case Kind::host: return entries->address(scaled(bits, entries->last_number()));
         case Kind::increment:
         case Kind::decrement: return counted(k);
@@ -98,6 +93,10 @@ FieldRange drawn_for(const HostRange& hosts) {
         if (!hosts.network) return hosts.host;
         return {.first = 0, .count = NetworkSplit{hosts}.drawn(), .mode = Mode::pseudorandom};
     }
+    if (is_only_entry(hosts)) {
+        const auto addresses = static_cast<std::uint32_t>(hosts.list->last_number()) + 1;
+        return {.first = 0, .count = addresses, .mode = Mode::pseudorandom};
+    }
     const bool is_of_entries = hosts.host.mode == Mode::pseudorandom && hosts.list->choice() == Choice::entry;
     if (!is_of_entries) return {.first = 0, .count = 1, .mode = Mode::fixed};
     return {.first = 0, .count = static_cast<std::uint32_t>(hosts.list->size()), .mode = Mode::pseudorandom};
@@ -105,8 +104,19 @@ FieldRange drawn_for(const HostRange& hosts) {
 
 }  // namespace
 
+template <IpVersion V>
+bool WholeDraw::share_words(const Ends<V>& ends) noexcept {
+    if constexpr (V == IpVersion::v6) {
+        for (const End<V>& end : ends) {
+            if (end.needs_bits() && (end.kind != Kind::prefix || upper(end.entries->varying()) != 0)) return false;
+        }
+    }
+    return true;
+}
+
 WholeDraw::WholeDraw(const HostRange& source, const HostRange& destination, Direction direction, PhiloxKey key)
     : ends_{ends_of(source, destination)},
+      shares_words_{std::visit([](const auto& ends) { return share_words(ends); }, ends_)},
       drawn_{drawn_for(source), drawn_for(destination)},
       stream_{stream_of_addresses + static_cast<std::uint32_t>(direction)},
       key_{key} {}
@@ -118,38 +128,41 @@ std::variant<WholeDraw::Ends<IpVersion::v4>, WholeDraw::Ends<IpVersion::v6>> Who
     return Ends<IpVersion::v6>{End<IpVersion::v6>{source}, End<IpVersion::v6>{destination}};
 }
 
-/// In IPv4 the four words of one counter are for both addresses, in IPv6 for one.
+std::uint32_t WholeDraw::stream_of(std::size_t end) const noexcept {
+    return stream_ + static_cast<std::uint32_t>(end) * stream_of_destinations;
+}
+
 template <IpVersion V>
-void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const FlowBlock& block,
-                       std::array<Addresses<V>, 2>& addresses) const noexcept {
+void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, FlowBlock& block) const noexcept {
     constexpr std::size_t lanes = FlowBlock::size;
-    for (std::size_t e = 0; e < ends.size(); ++e) {
-        if (ends[e].kind != Kind::entry) continue;
-        for (const std::uint32_t entry : block.lanes.field[e]) ends[e].entries->fetch(entry);
-    }
     DrawLanes words;
-    if (V == IpVersion::v4 && (ends[0].needs_bits() || ends[1].needs_bits()))
-        draw_listed_words(numbers, stream_, key_, words);
+    if (shares_words_ && (ends[0].needs_bits() || ends[1].needs_bits()))
+        draw_listed_words(numbers, stream_of(0), key_, words);
     for (std::size_t e = 0; e < ends.size(); ++e) {
         const End<V>& end = ends[e];
-        if constexpr (V == IpVersion::v6) {
-            if (end.needs_bits())
-                draw_listed_words(numbers, stream_ + static_cast<std::uint32_t>(e) * stream_of_destinations, key_,
-                                  words);
+        if (!shares_words_ && end.needs_bits()) draw_listed_words(numbers, stream_of(e), key_, words);
+        const auto& w = words.field;
+        if (end.kind == (V == IpVersion::v4 ? Kind::entry : Kind::prefix)) {
+            const WordsOfBits shared{&w[2 * e + 1], &w[2 * e], &w[2 * e + 1], &w[2 * e]};
+            const WordsOfBits own{&w[3], &w[2], &w[1], &w[0]};
+            put_listed(*end.entries, shares_words_ ? shared : own, e, block);
+            continue;
         }
         const auto bits = [&](std::size_t j) -> Bits<V> {
-            const auto& w = words.field;
             if constexpr (V == IpVersion::v4)
                 return joined(w[2 * e][j], w[2 * e + 1][j]);
             else
                 return Wide{joined(w[0][j], w[1][j])} << half_bits | joined(w[2][j], w[3][j]);
         };
-        Addresses<V>& found = addresses[e];
+        std::array<Number<V>, lanes> found;
         if (end.kind == Kind::entry) {
             for (std::size_t j = 0; j < lanes; ++j) {
                 const auto& entry = (*end.entries)[block.lanes.field[e][j]];
                 found[j] = entry.first + scaled(bits(j), entry.last - entry.first);
             }
+        } else if (end.kind == Kind::only_entry) {
+            const Number<V> first = (*end.entries)[0].first;
+            for (std::size_t j = 0; j < lanes; ++j) found[j] = first + block.lanes.field[e][j];
         } else if (end.kind == Kind::host) {
             for (std::size_t j = 0; j < lanes; ++j) {
                 found[j] = scaled(bits(j), end.entries->last_number());
@@ -160,47 +173,75 @@ void WholeDraw::choose(const Ends<V>& ends, const std::uint64_t* numbers, const 
         } else {
             for (std::size_t j = 0; j < lanes; ++j) found[j] = end.address(numbers[j], block.lanes.field[e][j], 0);
         }
+        if constexpr (V == IpVersion::v4) {
+            block.lanes.field[e] = found;
+        } else {
+            for (std::size_t j = 0; j < lanes; ++j) put_address_v6(block, e, j, found[j]);
+        }
     }
 }
 
+/// Always inlined: GCC drops calls of a function that does nothing but prefetch.
+template <IpVersion V>
+[[gnu::always_inline]] inline void WholeDraw::fetch_of(const Ends<V>& ends, const FlowBlock& block, std::size_t begin,
+                                                       std::size_t end) noexcept {
+    for (std::size_t e = 0; e < ends.size(); ++e) {
+        if (!ends[e].is_of_entries()) continue;
+        for (std::size_t j = begin; j < end; ++j) ends[e].entries->fetch(block.lanes.field[e][j]);
+    }
+}
+
+void WholeDraw::fetch(const FlowBlock& block, std::size_t begin, std::size_t end) const noexcept {
+    if (const auto* const ends = std::get_if<Ends<IpVersion::v4>>(&ends_); ends != nullptr)
+        fetch_of(*ends, block, begin, end);
+    else
+        fetch_of(*std::get_if<Ends<IpVersion::v6>>(&ends_), block, begin, end);
+}
+
+bool WholeDraw::is_slow_to_fetch() const noexcept {
+    constexpr std::size_t in_a_cache = 4096;
+    return std::visit(
+        [](const auto& ends) {
+            return std::ranges::any_of(
+                ends, [](const auto& end) { return end.is_of_entries() && end.entries->size() > in_a_cache; });
+        },
+        ends_);
+}
+
 void WholeDraw::apply(const std::uint64_t* numbers, FlowBlock& block) const noexcept {
-    if (const auto* const ends = std::get_if<Ends<IpVersion::v4>>(&ends_); ends != nullptr) {
-        std::array<Addresses<IpVersion::v4>, 2> found;
-        choose(*ends, numbers, block, found);
-        block.lanes.field[0] = found[0];
-        block.lanes.field[1] = found[1];
-        return;
-    }
-    std::array<Addresses<IpVersion::v6>, 2> found;
-    choose(*std::get_if<Ends<IpVersion::v6>>(&ends_), numbers, block, found);
-    for (std::size_t j = 0; j < FlowBlock::size; ++j) {
-        put_of_v6(block, 0, j, found[0][j]);
-        put_of_v6(block, 1, j, found[1][j]);
-    }
+    if (const auto* const ends = std::get_if<Ends<IpVersion::v4>>(&ends_); ends != nullptr)
+        choose(*ends, numbers, block);
+    else
+        choose(*std::get_if<Ends<IpVersion::v6>>(&ends_), numbers, block);
 }
 
 void WholeDraw::put_address(FlowBlock& block, std::size_t end, std::size_t j, IpVersion version,
                             Wide address) noexcept {
     if (version == IpVersion::v6)
-        put_of_v6(block, end, j, address);
+        put_address_v6(block, end, j, address);
     else
         block.lanes.field[end][j] = static_cast<std::uint32_t>(address);
 }
 
 FlowAddresses WholeDraw::addresses(std::uint64_t k, const Fields& fields) const noexcept {
-    const auto words = [&](std::uint32_t stream) {
-        return philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream, 0}, key_);
+    const auto words = [&](std::size_t end) {
+        return philox4x32({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32U), stream_of(end), 0},
+                          key_);
     };
-    const auto first = words(stream_);
+    const auto first = words(0);
+    const auto shared_bits = [&](std::size_t end) { return joined(first[2 * end], first[2 * end + 1]); };
     if (const auto* const ends = std::get_if<Ends<IpVersion::v4>>(&ends_); ends != nullptr) {
-        return {.source = address_of(IpVersion::v4, (*ends)[0].address(k, fields[0], joined(first[0], first[1]))),
-                .destination = address_of(IpVersion::v4, (*ends)[1].address(k, fields[1], joined(first[2], first[3])))};
+        return {.source = address_of(IpVersion::v4, (*ends)[0].address(k, fields[0], shared_bits(0))),
+                .destination = address_of(IpVersion::v4, (*ends)[1].address(k, fields[1], shared_bits(1)))};
     }
     const auto& ends = *std::get_if<Ends<IpVersion::v6>>(&ends_);
-    const auto second = words(stream_ + stream_of_destinations);
-    const auto bits = [](const auto& w) { return Wide{joined(w[0], w[1])} << half_bits | joined(w[2], w[3]); };
-    return {.source = address_of(IpVersion::v6, ends[0].address(k, fields[0], bits(first))),
-            .destination = address_of(IpVersion::v6, ends[1].address(k, fields[1], bits(second)))};
+    const auto bits = [&](std::size_t end) {
+        if (shares_words_) return Wide{shared_bits(end)};
+        const auto w = words(end);
+        return Wide{joined(w[0], w[1])} << half_bits | joined(w[2], w[3]);
+    };
+    return {.source = address_of(IpVersion::v6, ends[0].address(k, fields[0], bits(0))),
+            .destination = address_of(IpVersion::v6, ends[1].address(k, fields[1], bits(1)))};
 }
 
 WholeDraw::Fields WholeDraw::values(const FlowAddresses& addresses) noexcept {

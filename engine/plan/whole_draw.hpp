@@ -18,8 +18,12 @@ namespace evenhand::plan {
 /// Turns drawn fields into addresses. A field is the number of an entry, in which further words of the generator choose
 /// an address, or what a FlowDraw draws for a range of hosts.
 ///
-/// Entries are chosen exactly uniformly, as all fields are. Within an entry, a number of 64 bits (IPv6: 128) is scaled
-/// to the size of the entry (scaled()).
+/// Entries are chosen exactly uniformly, as all fields are; so is the address where IPv4 has one entry only. Within an
+/// entry, a number of 64 bits (IPv6: 128) is scaled to the size of the entry (scaled()). Where all entries are IPv6
+/// prefixes, it gives the bits behind the prefix (selected()).
+///
+/// The four words of one counter are for both addresses in IPv4, and in IPv6 if no prefix is shorter than /64;
+/// otherwise in IPv6 they are for one.
 class WholeDraw {
    public:
     WholeDraw(const HostRange& source, const HostRange& destination, Direction direction, PhiloxKey key);
@@ -27,8 +31,11 @@ class WholeDraw {
     /// What is to be drawn for the source (0) or the destination (1).
     [[nodiscard]] const FieldRange& drawn(std::size_t end) const noexcept { return drawn_[end]; }
 
-    /// Puts the addresses of the frames with these numbers into a block whose first two fields were drawn. All entries
-    /// are fetched before the first of them is used.
+    /// Whether the entries take so much memory that a sender fetches them a block ahead.
+    [[nodiscard]] bool is_slow_to_fetch() const noexcept;
+    /// Fetches entries for a block whose first two fields were drawn: what apply() reads for frames begin .. end - 1.
+    void fetch(const FlowBlock& block, std::size_t begin, std::size_t end) const noexcept;
+    /// Puts the addresses of the frames with these numbers into a block whose first two fields were drawn.
     void apply(const std::uint64_t* numbers, FlowBlock& block) const noexcept;
 
     using Fields = std::array<std::uint32_t, 2>;
@@ -40,7 +47,7 @@ class WholeDraw {
     [[nodiscard]] static Fields values(const FlowAddresses& addresses) noexcept;
 
    private:
-    enum class Kind : std::uint8_t { range, entry, host, increment, decrement, fixed };
+    enum class Kind : std::uint8_t { range, only_entry, entry, prefix, host, increment, decrement, fixed };
 
     template <IpVersion V>
     using Number = std::conditional_t<V == IpVersion::v4, std::uint32_t, Wide>;
@@ -52,7 +59,8 @@ class WholeDraw {
     struct End {
         explicit End(const HostRange& hosts);
 
-        [[nodiscard]] bool needs_bits() const noexcept { return kind == Kind::entry || kind == Kind::host; }
+        [[nodiscard]] bool is_of_entries() const noexcept { return kind == Kind::entry || kind == Kind::prefix; }
+        [[nodiscard]] bool needs_bits() const noexcept { return is_of_entries() || kind == Kind::host; }
         [[nodiscard]] Number<V> of_range(std::uint64_t k, std::uint32_t field) const noexcept;
         [[nodiscard]] Number<V> counted(std::uint64_t k) const noexcept;
         /// The address of frame k.
@@ -69,16 +77,19 @@ class WholeDraw {
     template <IpVersion V>
     using Ends = std::array<End<V>, 2>;
 
-    template <IpVersion V>
-    using Addresses = std::array<Number<V>, FlowBlock::size>;
-
     static std::variant<Ends<IpVersion::v4>, Ends<IpVersion::v6>> ends_of(const HostRange& source,
                                                                           const HostRange& destination);
     template <IpVersion V>
-    void choose(const Ends<V>& ends, const std::uint64_t* numbers, const FlowBlock& block,
-                std::array<Addresses<V>, 2>& addresses) const noexcept;
+    static void fetch_of(const Ends<V>& ends, const FlowBlock& block, std::size_t begin, std::size_t end) noexcept;
+    template <IpVersion V>
+    [[nodiscard]] static bool share_words(const Ends<V>& ends) noexcept;
+    template <IpVersion V>
+    void choose(const Ends<V>& ends, const std::uint64_t* numbers, FlowBlock& block) const noexcept;
+    /// That of the words for the source (0) or the destination (1); of the source's, if both share them.
+    [[nodiscard]] std::uint32_t stream_of(std::size_t end) const noexcept;
 
     std::variant<Ends<IpVersion::v4>, Ends<IpVersion::v6>> ends_;
+    bool shares_words_;
     std::array<FieldRange, 2> drawn_;
     std::uint32_t stream_;
     PhiloxKey key_;

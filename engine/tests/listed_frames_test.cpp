@@ -49,6 +49,7 @@ std::vector<plan::AddressPlan> plans() {
         found.push_back(listed(version, 200));
         found.push_back(listed(version, 200, Choice::host));
         found.push_back(listed(version, 200, Choice::entry, plan::Mode::increment));
+        found.push_back(listed(version, 5000));  // blocks are begun ahead
     }
     return found;
 }

@@ -8,12 +8,16 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "chi_square.hpp"
 #include "lists.hpp"
+#include "plan/listed_addresses.hpp"
+#include "plan/scaled.hpp"
 #include "plan/sent_flows.hpp"
 #include "slow.hpp"
 
@@ -87,9 +91,21 @@ std::vector<plan::AddressPlan> all_kinds() {
         plans.push_back(networks);
         networks.left.hosts.host.mode = Mode::decrement;
         plans.push_back(networks);
+        plans.push_back(version == IpVersion::v4 ? tests::listed_v4(list_of({{"20.0.0.0", "29.0.0.1"}}))
+                                                 : tests::listed_v6(list_of({{"2500::", "2500::ffff"}})));
+        plans.push_back(version == IpVersion::v4 ? tests::listed_v4(list_of({{"128.0.0.0", "255.255.255.255"}}))
+                                                 : tests::listed_v6(list_of({{"2500::", "2500::ffff"}}, Choice::host)));
         auto fixed = listed(version, 333);
         fixed.fixed_source = true;
         plans.push_back(fixed);
+    }
+    // Both sides have the words of one counter, each of them has its own, and entries that are no prefixes.
+    for (const auto& right : {tests::Ends{"2500::", "2500::ffff:ffff:ffff:ffff"},
+                              {"2500::", "2500::1:0:0:0:ffff"},
+                              {"2500::", "2500::1:0:0:0:fffe"}}) {
+        auto of_both = tests::listed_v6(list_of({right, {"2600::40", "2600::7f"}}));
+        of_both.left.hosts = HostRange::of(list_of({{"2400::", "2400::ffff:ffff:ffff:ffff"}}));
+        plans.push_back(of_both);
     }
     auto odd = listed(IpVersion::v6, 333);
     odd.left.hosts.offset = 11;
@@ -118,6 +134,85 @@ TEST_CASE("every vector unit gives the same words, which are those of philox4x32
         }
     });
     CHECK(same);
+}
+
+TEST_CASE_TEMPLATE("every vector unit puts the same addresses, which are those of scaled() and selected()", Number,
+                   std::uint32_t, Wide) {
+    const bool same = rc::check("plain and avx2 agree", [] {
+        std::mt19937_64 random{*rc::gen::arbitrary<std::uint64_t>()};
+        std::vector<plan::AddressEntry<Number>> entries(random() % 4 == 0 ? 1 : 100);
+        const auto any = [&] {
+            return static_cast<Number>(static_cast<Wide>(random()) << 64U | random()) >>
+                   random() % (8 * sizeof(Number));
+        };
+        for (auto& [first, last] : entries) {
+            first = any();
+            last = any();
+            if (last < first) std::swap(first, last);
+        }
+        entries[0] = {.first = 0, .last = static_cast<Number>(~Number{0})};
+        plan::DrawLanes words;
+        FlowBlock numbers;
+        for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+            for (auto& field : words.field) field[j] = random() % 8 == 0 ? ~0U : static_cast<std::uint32_t>(random());
+            for (const std::size_t end : {0, 1}) numbers.lanes.field[end][j] = random() % entries.size();
+        }
+        const auto& w = words.field;
+        for (const char* const name : {"plain", "avx2"}) {
+            const auto variant = plan::listed_variant<Number>(name);
+            if (variant == nullptr) continue;
+            for (const std::size_t end : {0U, 1U}) {
+                FlowBlock block = numbers;
+                variant(entries, {w.data(), &w[1], &w[2], &w[3]}, end, block);
+                RC_ASSERT(block.lanes.field[1 - end] == numbers.lanes.field[1 - end]);
+                for (std::size_t j = 0; j < FlowBlock::size; ++j) {
+                    const auto& entry = entries[numbers.lanes.field[end][j]];
+                    const auto low = plan::joined(w[1][j], w[0][j]);
+                    if constexpr (sizeof(Number) == sizeof(std::uint32_t)) {
+                        RC_ASSERT(block.lanes.field[end][j] ==
+                                  entry.first + plan::scaled(low, entry.last - entry.first));
+                    } else {
+                        const Wide address = plan::selected(entry, Wide{plan::joined(w[3][j], w[2][j])} << 64U | low);
+                        RC_ASSERT(plan::number_of(IpVersion::v6, block.addresses[j].data() + 16 * end) == address);
+                        RC_ASSERT(block.lanes.field[end][j] == plan::sum_of(address));
+                    }
+                }
+            }
+        }
+    });
+    CHECK(same);
+}
+
+TEST_CASE("a selected address is in its prefix, and each of its addresses is selected equally often") {
+    const plan::AddressEntry<Wide> prefix{.first = Wide{0xABC0} << 100U, .last = (Wide{0xABC0} << 100U) + 15};
+    std::map<Wide, unsigned> counts;
+    for (std::uint64_t bits = 0; bits < 256; ++bits) ++counts[plan::selected(prefix, Wide{bits} << 64U | bits)];
+    REQUIRE(counts.size() == 16);
+    CHECK(counts.begin()->first == prefix.first);
+    CHECK(counts.rbegin()->first == prefix.last);
+    for (const auto& [address, count] : counts) CHECK(count == 16);
+}
+
+TEST_CASE("a block that is begun ahead is the same") {
+    for (const auto version : {IpVersion::v4, IpVersion::v6}) {
+        CHECK_FALSE(FlowDraw(listed(version, 100), Direction::forward, seed).has_ahead());
+        const auto p = listed(version, 5000);
+        for (const auto direction : {Direction::forward, Direction::reverse}) {
+            const FlowDraw draw{p, direction, seed};
+            REQUIRE(draw.has_ahead());
+            std::array<FlowBlock, 2> blocks;
+            draw.begin_block(70, 3, blocks[0]);
+            for (std::size_t block = 0; block < 3; ++block) {
+                const std::uint64_t first = 70 + 3 * FlowBlock::size * block;
+                FlowBlock& current = blocks.at(block % 2);
+                FlowBlock& next = blocks.at((block + 1) % 2);
+                draw.draw_ahead(first, 3, current, next);
+                draw.fetch_rest(next);
+                for (std::size_t j = 0; j < FlowBlock::size; ++j)
+                    CHECK(is_as_single_draws(draw, current, j, first + 3 * j));
+            }
+        }
+    }
 }
 
 TEST_CASE("a block has the addresses of single draws, in every mode") {
