@@ -93,7 +93,7 @@ std::vector<plan::AddressPlan> all_kinds() {
         plans.push_back(networks);
         plans.push_back(version == IpVersion::v4 ? tests::listed_v4(list_of({{"20.0.0.0", "29.0.0.1"}}))
                                                  : tests::listed_v6(list_of({{"2500::", "2500::ffff"}})));
-        plans.push_back(version == IpVersion::v4 ? tests::listed_v4(list_of({{"128.0.0.0", "255.255.255.255"}}))
+        plans.push_back(version == IpVersion::v4 ? tests::listed_v4(list_of({{"32.0.0.0", "159.255.255.255"}}))
                                                  : tests::listed_v6(list_of({{"2500::", "2500::ffff"}}, Choice::host)));
         auto fixed = listed(version, 333);
         fixed.fixed_source = true;
