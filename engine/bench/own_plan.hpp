@@ -23,7 +23,8 @@ inline plan::HostRange own_hosts(plan::IpVersion version, Wide first, std::uint3
     const Wide inner = is_v4 ? 1 : 0;
     std::vector<std::byte> records;
     for (std::uint32_t i = 0; i < prefixes; ++i) {
-        for (const Wide end : {first + i * 2 * size + inner, first + (i * 2 + 1) * size - 1 - inner}) {
+        const Wide network = first + Wide{i} * 2 * size;
+        for (const Wide end : {network + inner, network + size - 1 - inner}) {
             const auto address = plan::address_of(version, end);
             const auto octets = std::as_bytes(address.bytes());
             records.insert(records.end(), octets.begin(), octets.end());

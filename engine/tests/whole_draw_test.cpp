@@ -155,7 +155,8 @@ TEST_CASE_TEMPLATE("every vector unit puts the same addresses, which are those o
         FlowBlock numbers;
         for (std::size_t j = 0; j < FlowBlock::size; ++j) {
             for (auto& field : words.field) field[j] = random() % 8 == 0 ? ~0U : static_cast<std::uint32_t>(random());
-            for (const std::size_t end : {0, 1}) numbers.lanes.field[end][j] = random() % entries.size();
+            for (const std::size_t end : {0U, 1U})
+                numbers.lanes.field[end][j] = static_cast<std::uint32_t>(random() % entries.size());
         }
         const auto& w = words.field;
         for (const char* const name : {"plain", "avx2"}) {
