@@ -222,9 +222,10 @@ def namespace_dut(
         folder=folder, name=f"evenhand-dut-{number}", tester=f"evenhand-tester-{number}", pairs=pairs
     )
     _write_files(dut)
-    if programs is not None:
-        with (folder / "sshd.conf").open("a") as file:
-            file.write(f"SetEnv PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin\n")
+    with (folder / "sshd.conf").open("a") as file:
+        # What the host's own root has in ~/.bashrc may take long, or wait for ever.
+        file.write(f"SetEnv HOME={folder / 'home'}")
+        file.write("\n" if programs is None else f" PATH={programs}:/usr/sbin:/usr/bin:/sbin:/bin\n")
     if instead_of_shell is not None:
         with (folder / "sshd.conf").open("a") as file:
             file.write(f"ForceCommand {instead_of_shell}\n")
@@ -266,7 +267,7 @@ def _ip(*arguments: str) -> str:
 
 def _write_files(dut: NamespaceDut) -> None:
     folder = dut.folder
-    for name in ("bin", "run/sshd", "state"):
+    for name in ("bin", "home", "run/sshd", "state"):
         (folder / name).mkdir(parents=True)
     for key in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)

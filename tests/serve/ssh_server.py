@@ -36,7 +36,8 @@ def ssh_server(folder: Path) -> Iterator[Path]:
     (folder / "sshd.conf").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nListenAddress ::1\nHostKey {folder / 'host'}\n"
         f"AuthorizedKeysFile {folder / 'authorized'}\nPidFile none\nStrictModes no\nUsePAM no\n"
-        "PermitRootLogin prohibit-password\n"
+        # What the host's own user has in ~/.bashrc may take long, or wait for ever.
+        f"PermitRootLogin prohibit-password\nSetEnv HOME={folder}\n"
     )
     (folder / "ssh.conf").write_text(
         f"Port {port}\nIdentityFile {folder / 'user'}\nIdentitiesOnly yes\n"
