@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import json
+import os
 import subprocess
 import threading
 from itertools import count
@@ -291,13 +291,10 @@ def test_ports_can_be_opened_again_after_close(tmp_path: Path) -> None:
 
 
 def test_a_device_that_does_not_exist_is_named_and_the_session_lives_on(tmp_path: Path) -> None:
-    """Errors are part of the interface: code, exit code 2 or 3, the device, its place. Who is not root gets no
-    packet socket, whatever the device."""
+    """Errors are part of the interface: code, exit code 2 or 3, the device, its place. Who is not root gets
+    no packet socket, whatever the device."""
     no_device = "engine.no-device" if os.geteuid() == 0 else "engine.no-permission"
-    wrong = [
-        ("net_nonsense0", "engine.bad-request", 2),
-        ("net_af_packet0,iface=nothing0", no_device, 3),
-    ]
+    wrong = [("net_nonsense0", "engine.bad-request", 2), ("net_af_packet0,iface=nothing0", no_device, 3)]
     with engine() as session:
         for device, code, exit_code in wrong:
             with raises(code, match=device.partition(",")[0]) as error:
