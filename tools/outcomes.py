@@ -39,10 +39,6 @@ class Outcome:
     """When it began and ended, by the same clock as those of other suites."""
     failures: tuple[str, ...] = field(default=(), compare=False)
     """Name of each test that failed, and what it says first."""
-    failed_names: tuple[str, ...] = field(default=(), compare=False)
-    """The names alone, in the same order; none if they are not known."""
-    unsteady: tuple[str, ...] = field(default=(), compare=False)
-    """The same of each that failed beside others, and passed by itself."""
 
     @property
     def is_good(self) -> bool:
@@ -97,20 +93,18 @@ def read_pytest(name: str, report: Path, exit_code: int) -> Outcome:
         sum(int(s.get(key, "0")) for s in suites) for key in ("tests", "failures", "errors", "skipped")
     )
     cases = [case for suite in suites for case in suite.iter("testcase")]
-    failed = [
-        (_name(case), _first_line(said.get("message", "")))
-        for case in cases
-        for said in case
-        if said.tag in {"failure", "error"}
-    ]
     outcome = Outcome(
         name=name,
         passed=max(tests - failures - errors - skipped, 0),
         failed=failures + errors,
         skipped=skipped,
         durations=tuple((float(case.get("time", "0")), _name(case)) for case in cases),
-        failures=tuple(f"{name}: {said}" for name, said in failed),
-        failed_names=tuple(name for name, _ in failed),
+        failures=tuple(
+            f"{_name(case)}: {_first_line(said.get('message', ''))}"
+            for case in cases
+            for said in case
+            if said.tag in {"failure", "error"}
+        ),
     )
     return judged(outcome, exit_code)
 
@@ -128,29 +122,6 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
     found = [one for outcome in outcomes for one in outcome.failures]
     lines = [f"FAILED {one[:LONGEST_FAILURE]}" for one in found[:MOST_FAILURES]]
     return lines + ([f"and {len(found) - MOST_FAILURES} more"] if len(found) > MOST_FAILURES else [])
-
-
-def seen_again(first: Outcome, again: Outcome) -> Outcome:
-    """The outcome of a suite whose failed tests ran once more. What did not run then, or failed again, has
-    failed."""
-    known = dict(zip(first.failed_names, first.failures, strict=True))
-    left = set(again.failed_names)
-    if again.trouble or again.passed + len(left) != len(known):
-        return first
-    return replace(
-        first,
-        passed=first.passed + again.passed,
-        failed=len(left),
-        failures=again.failures,
-        failed_names=again.failed_names,
-        unsteady=tuple(line for name, line in known.items() if name not in left),
-    )
-
-
-def unsteady(outcomes: Sequence[Outcome]) -> list[str]:
-    """A line for each test that failed beside others, and passed by itself."""
-    found = [one for outcome in outcomes for one in outcome.unsteady]
-    return [f"PASSED BY ITSELF {one[:LONGEST_FAILURE]}" for one in found]
 
 
 def slowest(outcomes: Sequence[Outcome]) -> list[str]:

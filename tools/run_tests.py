@@ -6,10 +6,6 @@ tests, and which failed.
 With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
 tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
 crashed, reported nothing or ran nothing has failed.
-
-A host that takes its CPUs away for seconds makes tests fail that wait for a connection, a process or a
-frame. So a few Python tests that failed run once more in the end, by themselves, and must pass then. They
-are named all the same: one that comes again and again has a fault of its own.
 """
 
 from __future__ import annotations
@@ -34,17 +30,7 @@ from typing import Any, ParamSpec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.outcomes import (  # noqa: E402  after the path
-    Outcome,
-    failures,
-    read_doctest,
-    read_pytest,
-    seen_again,
-    slowest,
-    slowest_files,
-    spans,
-    unsteady,
-)
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans  # noqa: E402  after the path
 
 P = ParamSpec("P")
 MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*$)", re.MULTILINE)
@@ -85,8 +71,6 @@ leaves."""
 STARVED_S = 30.0
 """A suite that others leave no CPU for so long gets its share for as long."""
 STARVED_SHARE = 0.02
-MOST_SEEN_AGAIN = 30
-"""More tests do not fail at once for what the host does."""
 IN_MEMORY = Path("/dev/shm")
 ROOM_OCTETS = 2 << 30
 """Room for all suites at once."""
@@ -281,20 +265,6 @@ def pytest_command(
     return [*command, "-n", str(at_once), "--dist", "loadfile" if by_file else "worksteal"]
 
 
-_again: dict[str, Callable[[], Outcome]] = {}
-"""How the tests of a suite that failed are run once more, by its name."""
-
-
-def see_again(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The same, after the Python tests that failed have run once more, one by one."""
-    if sum(outcome.failed for outcome in outcomes) > MOST_SEEN_AGAIN:
-        return list(outcomes)
-    return [
-        seen_again(outcome, _again[outcome.name]()) if outcome.failed and outcome.name in _again else outcome
-        for outcome in outcomes
-    ]
-
-
 @timed
 def run_python_tests(
     name: str,
@@ -306,7 +276,6 @@ def run_python_tests(
     by_file: bool = False,
     is_beside: bool = False,
     yields: bool = False,
-    is_again: bool = False,
 ) -> Outcome:
     """What is marked so under tests/, with the reason of each skip.
 
@@ -317,16 +286,11 @@ def run_python_tests(
         by_file: Those of one file one after the other.
         is_beside: Another suite prints meanwhile; this one prints when it has ended.
         yields: And takes only the CPU time that others leave.
-        is_again: Only those tests that failed when this suite ran.
     """
-    _again[name] = partial(run_python_tests, name, marked, files=files, cpus_each=cpus_each, is_again=True)
-    cache = f".pytest_cache/{re.sub('[^a-z]+', '-', name.lower())}"
     with tempfile.TemporaryDirectory(prefix="evenhand-tests-", dir=quick_folder()) as folder:
         report = Path(folder) / "report.xml"
         command = pytest_command(report, at_once=at_once, by_file=by_file)
         command += [f"--basetemp={folder}/of", "-o", "tmp_path_retention_policy=failed"]
-        command += ["-o", f"cache_dir={cache}"]
-        command += ["--last-failed", "--last-failed-no-failures=none"] if is_again else ["--cache-clear"]
         command += [f"--cpus-each={cpus_each}"] if cpus_each else []
         command += ["-m", f"({marked}) and {not_marked(left_out())}", "-rs", *files]
         try:
@@ -457,7 +421,7 @@ def main() -> int:
     # Tests start hundreds of commands. Some systems forbid Python to keep what it compiled, and each command
     # then compiles all of Evenhand.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    outcomes = see_again(run_suites())
+    outcomes = run_suites()
     print("\n== The slowest tests")
     print("\n".join(slowest(outcomes)))
     print("\n== The slowest files")
@@ -468,8 +432,8 @@ def main() -> int:
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)
-    for line in (*unsteady(outcomes), *failures(outcomes)):
-        print(line)
+    for failure in failures(outcomes):
+        print(failure)
     if os.geteuid() != 0:
         print("Python tests in namespaces and on ports of labs: not run, they need root: sudo make test")
     if len(os.sched_getaffinity(0)) < 2:

@@ -186,7 +186,7 @@ template <IpVersion V>
 [[gnu::always_inline]] inline void WholeDraw::fetch_of(const Ends<V>& ends, const FlowBlock& block, std::size_t begin,
                                                        std::size_t end) noexcept {
     for (std::size_t e = 0; e < ends.size(); ++e) {
-        if (!ends[e].is_of_entries()) continue;
+        if (!ends[e].is_of_entries() || ends[e].entries->size() == 1) continue;
         for (std::size_t j = begin; j < end; ++j) ends[e].entries->fetch(block.lanes.field[e][j]);
     }
 }

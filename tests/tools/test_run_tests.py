@@ -18,17 +18,7 @@ import pytest
 
 from tests.conftest import DIVIDING_MARKS, FILES_OF_MARKS
 from tools import run_tests
-from tools.outcomes import (
-    Outcome,
-    failures,
-    read_doctest,
-    read_pytest,
-    seen_again,
-    slowest,
-    slowest_files,
-    spans,
-    unsteady,
-)
+from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans
 from tools.run_tests import (
     ALONE,
     IN_NAMESPACES,
@@ -333,63 +323,3 @@ def test_the_cpp_tests_run_under_sanitizers_where_all_is_asked_for(
     assert len(set(names)) == len(names)
     folders = ("build", "build-asan") if asks_for_all else ("build",)
     assert builds == [(folder, of) for folder in folders for of in ("engine", "router")]
-
-
-UNSTEADY = """
-import pytest
-from pathlib import Path
-
-@pytest.mark.parametrize("what", ["a: b", "a: c"])
-def test_unsteady(what):
-    seen = Path(f"seen-{what}")
-    was_there = seen.exists()
-    seen.touch()
-    assert was_there, "only the second time"
-
-@pytest.mark.parametrize("n", range(3))
-def test_good(n):
-    with Path("good").open("a") as file:
-        file.write(".")
-"""
-BROKEN = """
-def test_broken():
-    assert False, "always"
-"""
-
-
-@pytest.mark.parametrize("is_broken", [False, True])
-def test_a_test_that_failed_is_seen_again_by_itself(
-    is_broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """On a host that takes CPUs away for seconds, 19 of 12,700 tests failed, and each passed by itself. One
-    with a fault of its own fails again, and none that passed runs twice."""
-    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
-        monkeypatch.delenv(name)
-    (tmp_path / "test_some.py").write_text(UNSTEADY + (BROKEN if is_broken else ""))
-    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["run_tests.py"])
-    first = run_tests.run_python_tests("Of some", "not wire", files=["test_some.py"], at_once=2)
-    assert (first.passed, first.failed, first.is_good) == (3, 2 + is_broken, False)
-    (outcome,) = run_tests.see_again([first])
-    assert (outcome.passed, outcome.failed, outcome.is_good) == (5, int(is_broken), not is_broken)
-    assert (tmp_path / "good").read_text() == "..."
-    assert (
-        failures([outcome]) == ["FAILED test_some::test_broken: AssertionError: always\n".strip()] * is_broken
-    )
-    assert [line.partition(": AssertionError")[0] for line in unsteady([outcome])] == [
-        f"PASSED BY ITSELF test_some::test_unsteady[a: {what}]" for what in "bc"
-    ]
-    capfd.readouterr()
-
-
-def test_what_did_not_run_again_has_failed() -> None:
-    first = Outcome(name="P", passed=3, failed=2, failures=("a: x", "b: y"), failed_names=("a", "b"))
-    assert seen_again(first, Outcome(name="P", passed=1)) == first
-    assert seen_again(first, Outcome(name="P", trouble="no report")) == first
-    assert seen_again(first, Outcome(name="P", passed=2)).is_good
-
-
-def test_many_failures_are_not_what_a_host_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_tests, "_again", {"P": lambda: pytest.fail("it ran again")})
-    many = Outcome(name="P", passed=1, failed=run_tests.MOST_SEEN_AGAIN + 1)
-    assert run_tests.see_again([many]) == [many]
