@@ -78,7 +78,9 @@ class Host:
             str(LONGEST_MS),
         ]
         with subprocess.Popen(
-            [sys.executable, str(STALL), *numbers], stdout=subprocess.DEVNULL, start_new_session=True
+            ["setpriv", "--pdeathsig", "KILL", sys.executable, str(STALL), *numbers],
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
         ) as process:
             try:
                 time.sleep(0.2)

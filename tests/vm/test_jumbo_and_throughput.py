@@ -8,12 +8,14 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evenhand.dut.ssh import open_ssh
 from evenhand.lab import VmLab, lab_down, vm_up
 from evenhand.plan import make_plan
 from tests.vm.conftest import suite
@@ -22,6 +24,11 @@ pytestmark = pytest.mark.vm
 LARGEST = 9018
 LOW_FPS = 100
 """What an emulated router forwards even where its host is busy."""
+HIGH_RATE = "60kfps"
+"""Four times what it forwards where its host is idle."""
+BACKLOG_S = 5.0
+"""Until it has forwarded what waits in its queues."""
+ANSWER_WITHIN_S = 120.0
 
 
 @pytest.fixture(scope="module", params=["gateway_v4", "gateway_v6"])
@@ -85,3 +92,23 @@ def test_a_search_finds_no_loss_where_the_router_has_none(jumbo_lab: VmLab) -> N
     assert {trial["result"]["verdict"] for trial in document["trials"]} <= {"PASS", "INVALID"}
     assert document["outcome"] == "at_or_above_maximum"
     assert document["throughput_fps_per_direction"] == LOW_FPS
+
+
+def test_it_loses_what_is_too_much_and_forwards_all_of_a_low_load_afterwards(jumbo_lab: VmLab) -> None:
+    """R2544-18: a single pair whose addresses are hashed fills one queue of a NIC, whatever queue of the tap
+    its frames are in. The tester's port takes all, and no NIC is stuck."""
+    with open_ssh(jumbo_lab.ssh_host, config=jumbo_lab.ssh_config) as shell:
+        for side in ("left", "right"):
+            for flow in ("udp4", "udp6"):
+                hashed = shell.run(f"ethtool -N {side} rx-flow-hash {flow} sd", timeout_s=ANSWER_WITHIN_S)
+                assert hashed.exit_code == 0
+    once = ("--hosts", "1", "--duration", "2s")
+    for _ in range(2):
+        trial = evenhand("trial", jumbo_lab, *once, "--rate", HIGH_RATE)["trial"]
+        for direction in trial["directions"].values():
+            assert direction["lost_frames"] > direction["offered_frames"] / 4
+        assert "port_refused" not in {reason["code"] for reason in trial["reasons"]}
+        time.sleep(BACKLOG_S)
+    trial = evenhand("trial", jumbo_lab, *once, "--rate", f"{LOW_FPS}fps")["trial"]
+    for direction in trial["directions"].values():
+        assert direction["received_frames"] == direction["offered_frames"] > 0

@@ -350,7 +350,8 @@ def test_the_class_for_dts_sends_its_packet_both_ways(server: RunningServer, dts
     stats = None
     for _ in range(MOST_ATTEMPTS):
         with contextlib.suppress(RuntimeError):  # the host was busy
-            stats = generator.calculate_traffic_and_stats(packet, duration=0.2, send_mpps=0.001)
+            # Without privileges the engine yields to the server's threads for 3 ms: 1 % of 0.2 s is less.
+            stats = generator.calculate_traffic_and_stats(packet, duration=1, send_mpps=0.001)
             if stats.verdict.startswith("PASS"):
                 break
     assert stats is not None

@@ -46,6 +46,7 @@ from evenhand.lab.vm_boot import (
 )
 from evenhand.lab.vm_image import VmImage, cache_folder, vm_image
 from evenhand.lab.vm_image import lacking_packages as lacking_for_image
+from evenhand.lab.vm_nics import keep_receiving
 from evenhand.lab.vm_process import QEMU, QEMU_PACKAGE
 from evenhand.plan import SIDES, AddressPlan, SideName, plan_title
 
@@ -103,7 +104,10 @@ class VmLab(LabThatIsUp):
 
     def device(self, side: SideName) -> str:
         """EAL device string of one tester port, to be opened inside the tester's namespace."""
-        return af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
+        # Past the queueing discipline a tap whose queue is full refuses frames: the tester could offer no
+        # more than the machine takes. Behind it the tap drops them, as a NIC does.
+        device = af_packet_device(SIDES.index(side), self.tester_interface(side), self.largest_frame_size)
+        return f"{device},qdisc_bypass=0"
 
     def dut_threads(self) -> list[int]:
         """QEMU's, on this machine."""
@@ -271,6 +275,8 @@ def _set_up(
         for thread in Path(f"/proc/{machine.pid}/task").glob("*"):
             with suppress(ProcessLookupError):  # a helper of QEMU's that has ended
                 os.sched_setaffinity(int(thread.name), {cpu})
+        if not keep_receiving(str(access.nics_monitor), SIDES, cpu):
+            raise machine.trouble("QEMU's monitor for its NICs does not answer")
         state.write_record(name, {**record, "is_complete": True, "lab": document})
     except BaseException:
         take_down(name)

@@ -82,7 +82,7 @@ Host {host}
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A folder that only root may look into, with keys, console, and the monitor of the machine."""
+    """A folder that only root may look into, with keys, console, and the monitors of the machine."""
 
     lab: str
 
@@ -103,6 +103,11 @@ class Access:
     @property
     def console(self) -> Path:
         return self.folder / "console.log"
+
+    @property
+    def nics_monitor(self) -> Path:
+        """For `keep_receiving` alone: a monitor serves one program at a time."""
+        return self.folder / "nics.sock"
 
     def remove(self) -> None:
         """Nothing is not an error."""

@@ -106,7 +106,7 @@ def _start(image: VmImage, access: Access, port: int, mtu: int) -> VirtualMachin
 
 
 def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu: int) -> list[str]:
-    """The machine's part of the keys, a NIC for SSH alone, and the two test interfaces."""
+    """The machine's part of the keys, a NIC for SSH alone, both test interfaces, and a monitor for these."""
     macs = {name: mac for mac, name in INTERFACES.items()}
     devices = [
         "-drive",
@@ -126,7 +126,7 @@ def _devices(access: Access, port: int, queues: tuple[list[int], list[int]], mtu
             f"virtio-net-pci,netdev={side},mac={macs[side]},mq=on,vectors={2 * QUEUES + 2},rss=on,hash=on,"
             f"host_mtu={mtu}",
         ]
-    return devices
+    return [*devices, "-qmp", f"unix:{access.nics_monitor},server=on,wait=off"]
 
 
 SET_UP_TIMEOUT_S = 300.0
