@@ -13,6 +13,15 @@ from evenhand.dut.ssh import open_ssh
 from evenhand.lab import VmLab, lab_down, vm_up
 from evenhand.plan import make_plan
 
+ANSWER_WITHIN_S = 120.0
+
+
+def ask(shell: Shell, command: str) -> str:
+    """What it prints; it must not fail."""
+    answer = shell.run(command, timeout_s=ANSWER_WITHIN_S)
+    assert answer.exit_code == 0, f"{command}: {answer.stderr}"
+    return answer.stdout
+
 
 def suite() -> str:
     """Debian's code name of the machine's system, from the environment (`EVENHAND_VM_DEBIAN=trixie`); this

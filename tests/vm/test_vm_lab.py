@@ -32,6 +32,7 @@ from evenhand.predict import DeviceModel, HashType, element_of, predict
 from evenhand.predict.ethtool import read_ethtool
 from evenhand.run import read_record as read_campaign_record
 from tests.errors import raises
+from tests.vm.conftest import ANSWER_WITHIN_S, ask
 
 pytestmark = pytest.mark.vm
 FRAMES = 900
@@ -39,17 +40,10 @@ AT_ONCE = 100
 """Fewer than any queue on the way holds, so that none is lost."""
 COUNTED_WITHIN_S = 60
 """An emulated machine on a busy host needs some seconds for them."""
-ANSWER_WITHIN_S = 120.0
 DUT_MAC, TESTER_MAC = bytes.fromhex("02000000d001"), bytes.fromhex("02000000a001")
 LETTERS: dict[HashType, str] = {"type1": "sd", "type2": "sdfn"}
 HASHES = pytest.mark.parametrize("hash_type", LETTERS)
 VERSIONS = pytest.mark.parametrize("version", [4, 6])
-
-
-def ask(shell: Shell, command: str) -> str:
-    answer = shell.run(command, timeout_s=ANSWER_WITHIN_S)
-    assert answer.exit_code == 0, f"{command}: {answer.stderr}"
-    return answer.stdout
 
 
 def counted(shell: Shell) -> list[int]:

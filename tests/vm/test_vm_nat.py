@@ -23,8 +23,8 @@ from evenhand.plan.ranges import UdpRange
 from evenhand.rig.lab_rig import make_lab_setup
 from evenhand.run import read_record
 from evenhand.trial import find_engine
-from tests.vm.conftest import suite
-from tests.vm.test_vm_lab import ask, evenhand, trial
+from tests.vm.conftest import ask, suite
+from tests.vm.test_vm_lab import evenhand, trial
 from tests.wire.wire_session import Document, dut_of, engine, open_to_dut, run_trial, until
 
 pytestmark = [

@@ -42,9 +42,7 @@ def keep_receiving(monitor: str, nics: Sequence[str], cpu: int) -> bool:
 
 
 def _ask(connection: socket.socket, answers: TextIO, command: str, **arguments: object) -> None:
-    """Raises:
-    OSError: The machine has ended.
-    """
+    """Give QEMU a command, and wait for its answer. OSError if the machine has ended."""
     connection.sendall(json.dumps({"execute": command, "arguments": arguments}).encode() + b"\n")
     while line := answers.readline():
         if {"return", "error"} & json.loads(line).keys():  # and no event
