@@ -19,6 +19,9 @@ DOCTEST_SEED = re.compile(r"^Using configuration: (.*seed=\d+.*)$", re.MULTILINE
 LONGEST_FAILURE = 300
 MOST_FAILURES = 20
 """That are named at the end; all are in the suites' own output."""
+REPETITIONS = 2
+"""How often a test that failed must then pass."""
+ROOT = Path(__file__).resolve().parents[1]
 SLOWEST = 20
 """Tests that are named at the end, and files."""
 
@@ -39,6 +42,8 @@ class Outcome:
     """When it began and ended, by the same clock as those of other suites."""
     failures: tuple[str, ...] = field(default=(), compare=False)
     """Name of each test that failed, and what it says first."""
+    unsteady: tuple[str, ...] = field(default=(), compare=False)
+    """The same of each test that failed once and then passed alone: among those that passed."""
 
     @property
     def is_good(self) -> bool:
@@ -122,6 +127,40 @@ def failures(outcomes: Sequence[Outcome]) -> list[str]:
     found = [one for outcome in outcomes for one in outcome.failures]
     lines = [f"FAILED {one[:LONGEST_FAILURE]}" for one in found[:MOST_FAILURES]]
     return lines + ([f"and {len(found) - MOST_FAILURES} more"] if len(found) > MOST_FAILURES else [])
+
+
+def tests_to_repeat(outcomes: Sequence[Outcome], most: int) -> list[str]:
+    """What to give to pytest for each Python test that failed. None if more than `most` failed, or if
+    anything else is wrong: then it was not a moment of this machine's."""
+    found = [name_of(one) for outcome in outcomes for one in outcome.failures]
+    failed = sum(outcome.failed for outcome in outcomes)
+    if failed != len(set(found)) or failed > most or any(outcome.trouble for outcome in outcomes):
+        return []
+    files = [module.replace(".", "/") + ".py" for module, _, _ in (name.partition("::") for name in found)]
+    if not all((ROOT / file).is_file() for file in files):
+        return []
+    return [f"{file}::{name.partition('::')[2]}" for file, name in zip(files, found, strict=True)]
+
+
+def with_repeated(outcome: Outcome) -> Outcome:
+    """The same suite, all of whose failed tests have passed when they were repeated alone."""
+    return replace(
+        outcome, passed=outcome.passed + outcome.failed, failed=0, failures=(), unsteady=outcome.failures
+    )
+
+
+def name_of(failure: str) -> str:
+    """The test in a line of `Outcome.failures`, whose parameters may have colons too."""
+    return failure.partition(": ")[0]
+
+
+def unsteady(outcomes: Sequence[Outcome]) -> list[str]:
+    """A line for each test that failed once and then passed."""
+    return [
+        f"UNSTEADY: failed once, then passed alone {REPETITIONS} times: {one[:LONGEST_FAILURE]}"
+        for outcome in outcomes
+        for one in outcome.unsteady
+    ]
 
 
 def slowest(outcomes: Sequence[Outcome]) -> list[str]:

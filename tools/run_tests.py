@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs every test suite, and ends with the slowest tests and files, when each suite ran and how many of its
-tests, and which failed.
+tests, and which failed. A few tests that failed are repeated alone.
 
 With --all, also the tests marked `thorough`, and the C++ tests once more under sanitizers. With --apart,
 tests that send frames wait for all others. The counts come from the suites' own reports. A suite that
@@ -30,7 +30,19 @@ from typing import Any, ParamSpec
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans  # noqa: E402  after the path
+from tools.outcomes import (  # noqa: E402  after the path
+    REPETITIONS,
+    Outcome,
+    failures,
+    read_doctest,
+    read_pytest,
+    slowest,
+    slowest_files,
+    spans,
+    tests_to_repeat,
+    unsteady,
+    with_repeated,
+)
 
 P = ParamSpec("P")
 MARKS_OF_FILE = re.compile(r"^pytestmark = (?:\[[^\]]*\]|.*$)", re.MULTILINE)
@@ -63,6 +75,8 @@ them."""
 FOLDER_OF_LABS = "tests/lab/"
 """Its tests look at what labs change for the whole kernel: they run one by one."""
 ON_PORTS = "Python tests on ports"
+MOST_REPEATED = 3
+"""Tests that may have failed since this machine was away. If more did, something is wrong."""
 SANITIZED_EXAMPLES = 20
 """How many examples of each property: what reads or writes where it must not does so in few of them."""
 QUIET_SHARE = 0.2
@@ -407,6 +421,22 @@ def run_patient_tests(cpus: int) -> Outcome:
     )
 
 
+def repeat_failed(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The same outcomes. If a few Python tests failed, they run again, alone: of 12,000 tests that share CPUs
+    with others, one may have waited in vain for what it started. They must pass each time, or all stays as it
+    was; those that do are named, since a test that needs a quiet machine is to be mended."""
+    failed = tests_to_repeat(outcomes, MOST_REPEATED)
+    if not failed:
+        return list(outcomes)
+    for n in range(REPETITIONS):
+        again = run_python_tests(
+            f"Failed tests, alone, {n + 1} of {REPETITIONS}", "wire or not wire", files=failed
+        )
+        if not again.is_good or again.passed != len(failed):
+            return list(outcomes)
+    return [with_repeated(outcome) if outcome.failed else outcome for outcome in outcomes]
+
+
 def write_times(outcomes: Sequence[Outcome]) -> None:
     """Seconds, suite and name of each test, the slowest first, in the file that EVENHAND_TEST_TIMES names."""
     name = os.environ.get("EVENHAND_TEST_TIMES")
@@ -421,7 +451,7 @@ def main() -> int:
     # Tests start hundreds of commands. Some systems forbid Python to keep what it compiled, and each command
     # then compiles all of Evenhand.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    outcomes = run_suites()
+    outcomes = repeat_failed(run_suites())
     print("\n== The slowest tests")
     print("\n".join(slowest(outcomes)))
     print("\n== The slowest files")
@@ -432,8 +462,8 @@ def main() -> int:
     print(f"\n== {time.monotonic() - start:.0f} s")
     for outcome in outcomes:
         print(outcome)
-    for failure in failures(outcomes):
-        print(failure)
+    for line in (*unsteady(outcomes), *failures(outcomes)):
+        print(line)
     if os.geteuid() != 0:
         print("Python tests in namespaces and on ports of labs: not run, they need root: sudo make test")
     if len(os.sched_getaffinity(0)) < 2:

@@ -18,7 +18,16 @@ import pytest
 
 from tests.conftest import DIVIDING_MARKS, FILES_OF_MARKS
 from tools import run_tests
-from tools.outcomes import Outcome, failures, read_doctest, read_pytest, slowest, slowest_files, spans
+from tools.outcomes import (
+    Outcome,
+    failures,
+    read_doctest,
+    read_pytest,
+    slowest,
+    slowest_files,
+    spans,
+    unsteady,
+)
 from tools.run_tests import (
     ALONE,
     IN_NAMESPACES,
@@ -190,6 +199,63 @@ def test_the_tests_that_failed_are_named_last_with_what_they_said(tmp_path: Path
     many = failures([Outcome(name="P", failed=23, failures=tuple(map(str, range(23))))])
     assert (len(many), many[-1]) == (21, "and 3 more")
     assert failures([Outcome(name="P", passed=1)]) == []
+
+
+HERE = "tests.tools.test_run_tests::test_b[a::b:0]"
+"""A test of a file that there is."""
+
+
+def failed_suite(*names: str, **fields: Any) -> Outcome:
+    said = tuple(f"{name}: assert 1 == 2" for name in names)
+    return Outcome(name="P", **{"passed": 9, "failed": len(names), "failures": said, **fields})
+
+
+@pytest.mark.parametrize(
+    ("later", "runs"),
+    [((True, True), 2), ((True, False), 2), ((False,), 1)],
+    ids=["passes twice", "fails the second time", "fails again"],
+)
+def test_a_test_that_failed_passes_only_if_it_does_each_time_when_alone(
+    later: tuple[bool, ...], runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def suite(name: str, marked: str, *, files: list[str]) -> Outcome:
+        asked.append(files)
+        return failed_suite(passed=int(later[len(asked) - 1]), failed=int(not later[len(asked) - 1]))
+
+    monkeypatch.setattr(run_tests, "run_python_tests", suite)
+    before = [failed_suite(HERE), Outcome(name="Q", passed=3)]
+    after = run_tests.repeat_failed(before)
+    assert asked == [["tests/tools/test_run_tests.py::test_b[a::b:0]"]] * runs
+    assert all(outcome.is_good for outcome in after) == all(later)
+    assert [outcome.passed for outcome in after] == [9 + all(later), 3]
+    if all(later):
+        (line,) = unsteady(after)
+        assert line.startswith("UNSTEADY: ")
+        assert line.endswith(f"{HERE}: assert 1 == 2")
+    else:
+        assert after == before
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [failed_suite(HERE, "tests.tools.test_none::test_c")],
+        [Outcome(name="C++", passed=9, failed=1, failures=("a thread is seen: CHECK( a )",))],
+        [failed_suite(HERE, HERE)],
+        [failed_suite(*(f"{HERE}{n}" for n in range(4)))],
+        [failed_suite(HERE), Outcome(name="C++", trouble="exit code -11")],
+        [failed_suite(HERE, failed=2)],
+        [Outcome(name="P", passed=9)],
+    ],
+    ids=["no such file", "C++", "its clean-up too", "many", "a crash", "one without a name", "none failed"],
+)
+def test_only_a_few_tests_with_names_are_repeated(
+    outcomes: list[Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_tests, "run_python_tests", None)
+    assert run_tests.repeat_failed(outcomes) == outcomes
 
 
 def test_files_are_kept_in_memory_only_where_there_is_room_and_programs_start(
