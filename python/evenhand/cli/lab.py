@@ -24,6 +24,7 @@ from evenhand.lab import (
     lab_status,
     lab_up,
     raised_limits,
+    refuse_borrowed,
     vm_up,
 )
 from evenhand.lab.build import route_costs, translations_of
@@ -97,6 +98,7 @@ def up(
     """Set up a lab (root): a router in a namespace or in a virtual machine, and two ports for the tester."""
     address_plan = counts.read(plan, where="--plan", takes_mix=kind == LinuxLab.kind)
     largest = read_largest_frame(largest_frame)
+    refuse_borrowed(str(kind), force=force)
     before = lab_status(str(kind))
     lab: Lab
     if nat_ports is not None and address_plan.nat is None:
@@ -167,6 +169,7 @@ def up(
 @app.command("down", epilog="Example: sudo evenhand lab down linux")
 def down(kind: KindArgument, force: ForceOption = False, json_output: JsonOption = False) -> None:
     """Remove the lab and everything it made."""
+    refuse_borrowed(str(kind), force=force)
     was_there = lab_down(str(kind), force=force)
     if json_output:
         write_json({"command": "lab", "lab": str(kind), "is_up": False, "was_there": was_there})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from evenhand.dut.nat import NAT_PORTS, NatPorts
+    from evenhand.lab.borrow import refuse_borrowed
     from evenhand.lab.build import RING_FRAMES
     from evenhand.lab.labs import Lab, lab_names, lab_status
     from evenhand.lab.limits import RaisedLimit, raised_limits
@@ -23,6 +24,7 @@ else:
         __name__,
         {
             "evenhand.dut.nat": ("NAT_PORTS", "NatPorts"),
+            "borrow": ("refuse_borrowed",),
             "build": ("RING_FRAMES",),
             "labs": ("Lab", "lab_names", "lab_status"),
             "limits": ("RaisedLimit", "raised_limits"),
@@ -52,6 +54,7 @@ __all__ = [
     "lab_up",
     "linux_lab",
     "raised_limits",
+    "refuse_borrowed",
     "require_root",
     "vm_up",
 ]

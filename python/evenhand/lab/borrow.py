@@ -78,6 +78,25 @@ def borrowing(name: str) -> Resource:
     return Resource(key=f"lab {name} borrowed", label=f"the lab {name!r}")
 
 
+def refuse_borrowed(name: str, *, force: bool) -> None:
+    """For whoever sets the lab up or takes it down by hand: a borrower is about to do so as well.
+
+    Args:
+        force: Go on although there is one.
+
+    Raises:
+        InUseError: There is one; names the process.
+    """
+    borrower = locks.holder_of(borrowing(name))
+    if borrower is not None and not force:
+        raise locks.InUseError(
+            f"the lab {name!r} is in use by a campaign, or is given back after one: {borrower}",
+            code="base.in-use",
+            where="lab",
+            next_step="Wait until it has ended, or stop it; then its lab is what it was before.",
+        )
+
+
 @contextmanager
 def borrowed(name: str) -> Iterator[tuple[BorrowedLab, tuple[int, ...]]]:
     """The lab is this process's to set up, and what it was is on disk. The caller gives it back before the
