@@ -13,9 +13,11 @@ tester is on another. Stalls of 1 to 150 ms take one of the two away every 0.2 t
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -220,6 +222,15 @@ def counted(made: list[TrialResult]) -> str:
     return f"{dict(verdicts)} {dict(reasons)}"
 
 
+def keep_bad(name: str, bad: list[TrialResult]) -> int:
+    """How many there are. What the engine said of each is kept for whoever looks for the cause."""
+    for number, trial in enumerate(bad):
+        path = Path(tempfile.gettempdir()) / f"clean-time-{name}-{trial.verdict}-{os.getpid()}-{number}.json"
+        path.write_text(json.dumps(trial.raw, indent=1))
+        print(f"       kept: {path}", flush=True)
+    return len(bad)
+
+
 def verdicts(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
     """At 1.02 of the capacity the queue fills within a tenth of a second: a quiet trial of half a second, or
     more, fails."""
@@ -232,7 +243,7 @@ def verdicts(seed: int, count: int) -> tuple[list[dict[str, Any]], list[str]]:
         ):
             for share, unwanted in ((0.98, Verdict.FAIL), (1.02, Verdict.PASS)):
                 made = [measure.measure(seconds, share * LOAD_FPS) for _ in range(count)]
-                bad = sum(trial.verdict is unwanted for trial in made)
+                bad = keep_bad(plan.name, [trial for trial in made if trial.verdict is unwanted])
                 what = f"{plan.name}, {count} trials of {seconds} s at {share} of the capacity"
                 print(f"{'WRONG' if bad else 'right'}  {what}: {counted(made)}", flush=True)
                 rows.append({"case": what, "wrong": bad, "verdicts": counted(made)})

@@ -206,6 +206,99 @@ def test_what_computes_is_refused_with_its_line_and_never_run(body: str, line: i
     assert caught.value.line >= line
 
 
+ONE_STREAM = """
+class P:
+    def get_streams(self, rate=None, no_big=False, **kwargs):
+        vm = STLVM()
+        {vm}
+        packet = Ether()/IP(src="198.18.0.1", dst="198.19.0.1")/UDP(sport=1025, dport=12)
+        return [STLStream(packet=STLPktBuilder({builder}), mode=STLTXCont({mode}){more})]
+"""
+WRITTEN = '; vm.write("a", "IP.src")'
+
+
+def one(vm: str = "pass", *, builder: str = "packet, None, vm", mode: str = "pps=10", more: str = "") -> str:
+    return ONE_STREAM.format(vm=vm.replace("; ", "\n        "), builder=builder, mode=mode, more=more)
+
+
+@pytest.mark.parametrize(
+    ("body", "became", "text"),
+    [
+        ('vm.var("a", value_list=["198.18.0.7", "198.18.0.8"])', Became.REFUSED, "values: only"),
+        ('vm.var("a", min_value=1, max_value=9, size=1)', Became.MAPPED, "198.18.0.1 .. 198.18.0.9"),
+        # Without an end TRex counts from 0, or to 255; no plan of the draft has a host 0 in its first network.
+        ('vm.var("a", max_value=9, size=1)', Became.DIFFERS, "198.18.0.1 .. 198.18.0.10"),
+        ('vm.var("a", min_value=1, size=1)', Became.MAPPED, "198.18.0.1 .. 198.18.0.255"),
+        ('vm.tuple_var("a", "198.18.0.1", "198.18.0.6", 1, 9)', Became.MAPPED, "198.18.0.1 .. 198.18.0.6"),
+    ],
+)
+def test_a_variable_has_the_values_that_trex_gives_it(
+    tmp_path: Path, body: str, became: Became, text: str
+) -> None:
+    write = WRITTEN.replace(")", ", offset_fixup=3)") if "size=1" in body else WRITTEN
+    found = read(tmp_path, one(body + (write.replace('"a"', '"a.ip"') if "tuple" in body else write)))
+    (row,) = [row for row in found.rows if row.key == "IP.src"]
+    assert row.became is became
+    assert text in row.text
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "text"),
+    [
+        (one('vm.var("a", "198.18.0.5", "198.18.0.1", "198.18.0.10")' + WRITTEN), "a.init_value", "begins"),
+        (
+            one(
+                'vm.tuple_var("t", "198.18.0.1", "198.18.0.2", 1, 9, limit_flows=5);'
+                ' vm.write("t.ip", "IP.src")'
+            ),
+            "t.ip.limit_flows",
+            "first 5",
+        ),
+        (one(mode="pps=1.4"), "STLTXCont(pps)", "whole frames per second: 1"),
+        (one(more=", self_start=False"), "self_start", "begin at once"),
+        (one(more=", isg=10"), "isg", "begin at once"),
+    ],
+)
+def test_what_is_sent_otherwise_has_a_row(tmp_path: Path, body: str, key: str, text: str) -> None:
+    found = read(tmp_path, body)
+    assert [row.became for row in found.rows if row.key == key and text in row.text] == [Became.DIFFERS]
+    assert not any(row.key == "self_start" for row in read(tmp_path, one(more=", self_start=True")).rows)
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        (one('vm.var("a", next_var="b")' + WRITTEN), "next_var"),
+        (one('vm.var("a", min_value=-5)' + WRITTEN), "range"),
+        (one('vm.var("a", colour=1)' + WRITTEN), "colour"),
+        (one('vm.var("a", value_list=[1, 2], op="random")' + WRITTEN), "value_list"),
+        (one('vm.var("a", size=4); vm.write("a", "IP.src", is_big=False)'), "is_big"),
+        (one('vm.var("a", size=1)' + 2 * WRITTEN.replace(")", ", offset_fixup=3)")), "two variables"),
+        (one(builder="packet, 'x', vm"), "pkt_buffer"),
+        (one(builder="packet, None, vm, False"), "too many"),
+        (one(mode="pps=1e400"), "inf"),
+        (one(mode="pps=0"), "pps=0"),
+        (one(mode="pps=-5"), "pps=-5"),
+        ("d = {}\nd[[1]] = 2\n" + one(), "unhashable"),
+    ],
+)
+def test_what_is_not_carried_over_is_refused_by_its_name(tmp_path: Path, body: str, word: str) -> None:
+    with raises("exchange.profile-not-read", match=word):
+        read(tmp_path, body)
+
+
+def test_or_and_and_give_an_operand_as_python_does(tmp_path: Path) -> None:
+    assert "--rate 5000" in " ".join(read(tmp_path, one(mode="pps=rate or 5000")).commands[0].words)
+    assert "--rate 7" in " ".join(read(tmp_path, one(mode="pps=not no_big and 7")).commands[0].words)
+    switched = one(mode="pps=10 if a.x else 20").replace(
+        "vm = STLVM()",
+        "p = argparse.ArgumentParser()\n        p.add_argument('-x', action='store_true')\n"
+        "        a = p.parse_args([])\n        vm = STLVM()",
+    )
+    assert "--rate 20" in " ".join(read(tmp_path, switched).commands[0].words)
+    assert "--rate 10" in " ".join(read(tmp_path, switched.replace("true", "false")).commands[0].words)
+
+
 TABLE = """
 import argparse
 

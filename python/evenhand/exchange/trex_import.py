@@ -97,7 +97,14 @@ def _flow(
         rows.append(
             row_of(extra, "...", stream.line, Became.DIFFERS, "streams of a start begin at once, and go on")
         )
-    written = {each.place: each for each in stream.engine.writes}
+    written: dict[str, Write] = {}
+    for each in stream.engine.writes:
+        if each.place in written:
+            raise ProfileError(each.line, f"two variables are written to {each.place}")
+        written[each.place] = each
+        variable = stream.engine.variables.get(each.name)
+        for key, text in () if variable is None else variable.notes:
+            rows.append(row_of(f"{each.name}.{key}", "...", each.line, Became.DIFFERS, text))
     packet = [
         _header(f"{at}.{_KINDS.get(layer.kind, layer.kind.lower())}", layer, stream, written, places)
         for layer in stream.packet.layers
@@ -110,6 +117,10 @@ def _flow(
     places[f"{at}.size"] = ("packet size", stream.line)
     places[f"{at}.rate"] = (f"{mode.kind}({mode.rate})", mode.line)
     places[f"{at}.duration"] = (mode.kind, mode.line)
+    rate, is_rounded = _rate(mode.rate, mode.value, octets)
+    if is_rounded:
+        text = f"sent at whole frames per second: {rate['pps']:,}"
+        rows.append(row_of(f"{mode.kind}({mode.rate})", f"{mode.value:g}", mode.line, Became.DIFFERS, text))
     if mode.packets is None and mode.kind == "STLTXCont":
         text = f"has no end: --duration {SECONDS}s stands for TRex' -d, and its -m is --rate"
         rows.append(row_of(mode.kind, "...", mode.line, Became.DIFFERS, text))
@@ -118,7 +129,7 @@ def _flow(
         "tx_rx": {"choice": "port", "port": {"tx_name": f"port {side}", "rx_names": [f"port {1 - side}"]}},
         "packet": packet,
         "size": _size(stream, octets),
-        "rate": _rate(mode.rate, mode.value, octets),
+        "rate": rate,
         "duration": {"choice": "burst"}
         if mode.kind == "STLTXMultiBurst"
         else {"choice": "fixed_seconds", "fixed_seconds": {"seconds": SECONDS}}
@@ -137,12 +148,13 @@ def _size(stream: TrexStream, octets: int) -> dict[str, Any]:
     return {"choice": "weight_pairs", "weight_pairs": {"choice": "custom", "custom": pairs}}
 
 
-def _rate(kind: str, value: float, octets: int) -> dict[str, Any]:
-    """TRex' bits of layer 2 are those of the frame with its FCS."""
+def _rate(kind: str, value: float, octets: int) -> tuple[dict[str, Any], bool]:
+    """The rate, and whether it was rounded. TRex' bits of layer 2 are those of the frame with its FCS."""
     if kind == "percentage":
-        return {"choice": "percentage", "percentage": value}
+        return {"choice": "percentage", "percentage": value}, False
     bits = {"pps": 1, "bps_L1": 8 * (octets + ETHERNET_GAP_OCTETS), "bps_L2": 8 * octets}[kind]
-    return {"choice": "pps", "pps": max(1, round(value / bits))}
+    rate_fps = max(1, round(value / bits))
+    return {"choice": "pps", "pps": rate_fps}, rate_fps * bits != value
 
 
 def _header(
@@ -181,6 +193,7 @@ def _pattern(kind: str, base: Any, variable: FlowVar, write: Write) -> Mapping[s
     except ValueError as error:
         raise ProfileError(write.line, f"{base!r} is no address") from error
     mask = (256**variable.octets - 1) << shift
+    listed = [(number & ~mask) | (value << shift) for value in variable.values]
     first, last = ((number & ~mask) | (end << shift) for end in (variable.first, variable.last))
     if max(variable.first, variable.last) >= 256**variable.octets:
         raise ProfileError(
@@ -192,6 +205,8 @@ def _pattern(kind: str, base: Any, variable: FlowVar, write: Write) -> Mapping[s
             return value
         return str((ipaddress.IPv4Address if kind == "ipv4" else ipaddress.IPv6Address)(value))
 
+    if listed:
+        return {"choice": "values", "values": [text(value) for value in listed]}
     if variable.op == "random":
         if shift:
             raise ProfileError(write.line, "a random variable can only be in the last octets of its field")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import ipaddress
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,9 +35,13 @@ MOST_DEPTH = 20
 """Functions that call each other."""
 TOO_DEEP = "it is nested too deeply"
 _ENGINE_METHODS = ("var", "write", "tuple_var", "fix_chksum", "fix_chksum_hw")
-_OF_WRITE = ("fv_name", "pkt_offset", "offset_fixup")
+_OF_WRITE = ("fv_name", "pkt_offset", "offset_fixup", "add_val", "is_big")
 _OF_VARIABLE = ("name", "init_value", "min_value", "max_value", "size", "step", "op")
+_OF_TUPLE = ("name", "ip_min", "ip_max", "port_min", "port_max", "limit_flows", "flags")
+_OF_BUILDER = ("pkt", "pkt_buffer", "vm")
 """Arguments in their order."""
+_SMALLEST, _LARGEST = 0, 255
+"""TRex' defaults of a variable's ends."""
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
     ast.Sub: lambda a, b: a - b,
@@ -51,6 +56,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "float": float,
     "str": str,
     "abs": abs,
+    "bool": bool,
 }
 _COMPARED: Mapping[type, Callable[[Any, Any], bool]] = {
     ast.Eq: lambda a, b: bool(a == b),
@@ -215,7 +221,10 @@ class TrexProfile:
             case ast.Attribute(value=ast.Name(id=owner)) if isinstance(scope.get(owner), _Object):
                 scope[owner].attributes[target.attr] = value
             case ast.Subscript() if isinstance(owned := self._value(target.value, scope), dict):
-                owned[self._value(target.slice, scope)] = value
+                try:
+                    owned[self._value(target.slice, scope)] = value
+                except TypeError as error:
+                    raise ProfileError(target.lineno, f"{ast.unparse(target)[:60]}: {error}") from error
             case ast.Tuple() if isinstance(value, list) and len(value) == len(target.elts):
                 for each, part in zip(target.elts, value, strict=True):
                     self._assign(each, part, scope)
@@ -258,8 +267,12 @@ class TrexProfile:
             case ast.UnaryOp(op=ast.Not()):
                 return not self._value(node.operand, scope)
             case ast.BoolOp():
-                values = [self._value(each, scope) for each in node.values]
-                return all(values) if isinstance(node.op, ast.And) else any(values)
+                operand: Any = None
+                for part in node.values:
+                    operand = self._value(part, scope)
+                    if bool(operand) is not isinstance(node.op, ast.And):
+                        break
+                return operand
             case ast.IfExp():
                 chosen = node.body if self._value(node.test, scope) else node.orelse
                 return self._value(chosen, scope)
@@ -363,7 +376,9 @@ class TrexProfile:
         given = {each.arg: each.value for each in node.keywords}
         long = next((word for word in words if word.startswith("--")), words[0] if words else "")
         dest = self._value(given["dest"], scope) if "dest" in given else long.lstrip("-").replace("-", "_")
-        parser.defaults[str(dest)] = self._value(given["default"], scope) if "default" in given else None
+        action = self._value(given["action"], scope) if "action" in given else None
+        usual = {"store_true": False, "store_false": True}.get(str(action))
+        parser.defaults[str(dest)] = self._value(given["default"], scope) if "default" in given else usual
         return None
 
     def _positional(self, node: ast.Call, scope: dict[str, Any]) -> list[Any]:
@@ -413,19 +428,24 @@ def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line:
         case "STLVmTupleGen":
             return _engine_part("tuple_var", positional, named, line)
         case "STLPktBuilder":
-            packet, engine = named.get("pkt", positional[0] if positional else None), FieldEngine()
-            engine.add(named.get("vm"), line)
+            given = _given(name, _OF_BUILDER, positional, named, line)
+            if given.get("pkt_buffer") is not None:
+                raise ProfileError(line, "pkt_buffer: only packets that are built here are read")
+            packet, engine = given.get("pkt"), FieldEngine()
+            engine.add(given.get("vm"), line)
             if not isinstance(packet, Packet):
                 raise ProfileError(line, "STLPktBuilder() needs a packet that is built here")
             return packet, engine
         case "STLTXCont" | "STLTXSingleBurst" | "STLTXMultiBurst":
             rates = [key for key in ("pps", "bps_L1", "bps_L2", "percentage") if named.get(key) is not None]
             rate = rates[0] if rates else "pps"
-            given = named.get(rate, positional[0] if positional else 1)
+            value = float(named.get(rate, positional[0] if positional else 1))
+            if not 0 < value < math.inf:
+                raise ProfileError(line, f"{name}({rate}={value:g}) sends nothing that can be measured")
             return Mode(
                 kind=name,
                 rate=rate,
-                value=float(given),
+                value=value,
                 packets=int(named.get("total_pkts", 1)) if name == "STLTXSingleBurst" else None,
                 line=line,
             )
@@ -435,8 +455,11 @@ def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line:
             if not isinstance(built, tuple) or not isinstance(mode, Mode):
                 raise ProfileError(line, "STLStream() needs packet=STLPktBuilder(...) and a mode")
             known = ("packet", "mode", "name", "flow_stats")
+            # These two are true by default, and all others false, nought or nothing.
             extras = tuple(
-                key for key, value in named.items() if key not in known and value not in (None, 0, 0.0)
+                key
+                for key, value in named.items()
+                if key not in known and bool(value) is not (key in ("self_start", "enabled"))
             )
             return TrexStream(packet=built[0], engine=built[1], mode=mode, line=line, extras=extras)
         case "STLProfile":
@@ -444,51 +467,111 @@ def _built(name: str, positional: Sequence[Any], named: Mapping[str, Any], line:
     raise ProfileError(line, f"{name or 'this'}(): no profile needs this here, or it is not understood")
 
 
+def _given(
+    name: str,
+    order: Sequence[str],
+    positional: Sequence[Any],
+    named: Mapping[str, Any],
+    line: int,
+    *,
+    also: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The arguments of a call by their names; one that is not understood is refused."""
+    if len(positional) > len(order):
+        raise ProfileError(line, f"{name}() is called with too many arguments")
+    given = dict(zip(order, positional, strict=False)) | dict(named)
+    other = next((key for key in given if key not in (*order, *also) and given[key] is not None), None)
+    if other is not None:
+        raise ProfileError(line, f"{name}({other}=...) is not understood")
+    return given
+
+
 def _engine_part(name: str, positional: Sequence[Any], named: Mapping[str, Any], line: int) -> Any:
-    if name in ("fix_chksum", "fix_chksum_hw"):
-        return None
-    if name == "write":
-        given = dict(zip(_OF_WRITE, positional, strict=False)) | dict(named)
-        others = [key for key in given if key not in (*_OF_WRITE, "is_big") and given[key] not in (0, None)]
-        if others:
-            raise ProfileError(line, f"{others[0]} of a written variable is not understood")
-        return Write(
-            name=str(given["fv_name"]),
-            place=str(given["pkt_offset"]),
-            fixup=int(given.get("offset_fixup", 0)),
-            line=line,
-        )
-    if name == "tuple_var":
-        prefix = str(named.get("name", "tuple"))
-        ends = (("ip", "ip_min", "ip_max", 4), ("port", "port_min", "port_max", 2))
-        return [
+    match name:
+        case "write":
+            return _write(_given(name, _OF_WRITE, positional, named, line), line)
+        case "tuple_var":
+            return _tuple(_given(name, _OF_TUPLE, positional, named, line), line)
+        case "var":
+            also = ("value", "value_list", "next_var", "split_to_cores")
+            return _variable(_given(name, _OF_VARIABLE, positional, named, line, also=also), line)
+    return None  # checksums
+
+
+def _write(given: Mapping[str, Any], line: int) -> Write:
+    if given.get("add_val") not in (None, 0):
+        raise ProfileError(line, "add_val of a written variable is not understood")
+    if not given.get("is_big", True):
+        raise ProfileError(line, "is_big=False: fields are written with their highest octet first")
+    return Write(
+        name=str(given["fv_name"]),
+        place=str(given["pkt_offset"]),
+        fixup=int(given.get("offset_fixup", 0)),
+        line=line,
+    )
+
+
+def _tuple(given: Mapping[str, Any], line: int) -> list[FlowVar]:
+    """Addresses and ports that step together in TRex."""
+    prefix = str(given.get("name", "tuple"))
+    limit = int(given.get("limit_flows") or 0)
+    notes = (("limit_flows", f"all pairs of address and port are sent, not the first {limit:,}"),)
+    ends = (
+        ("ip", given.get("ip_min", "0.0.0.1"), given.get("ip_max", "0.0.0.10"), 4),
+        ("port", given.get("port_min", 1025), given.get("port_max", 65535), 2),
+    )
+    return [
+        _checked(
             FlowVar(
                 name=f"{prefix}.{part}",
                 op="inc",
-                first=_number(named.get(low, 1025)),
-                last=_number(named.get(high, 65535)),
+                first=_number(low),
+                last=_number(high),
                 step=1,
                 octets=octets,
                 line=line,
+                notes=notes if limit and part == "ip" else (),
             )
-            for part, low, high, octets in ends
-        ]
-    given = dict(zip(_OF_VARIABLE, positional, strict=False)) | dict(named)
-    low, high = given.get("min_value"), given.get("max_value")
-    if low is None or high is None:
-        low = high = given.get("value", given.get("init_value", 0))
-    found = FlowVar(
-        name=str(given["name"]),
-        op=str(given.get("op", "inc")),
-        first=_number(low),
-        last=_number(high),
-        step=int(given.get("step", 1)),
-        octets=int(given.get("size", 4)),
-        line=line,
+        )
+        for part, low, high, octets in ends
+    ]
+
+
+def _variable(given: Mapping[str, Any], line: int) -> FlowVar:
+    if given.get("next_var") is not None:
+        raise ProfileError(line, "next_var: variables here step by themselves")
+    op = str(given.get("op", "inc"))
+    values = tuple(_number(each) for each in given.get("value_list") or ())
+    if values and op != "inc":
+        raise ProfileError(line, f"a value_list is sent in its order, not by {op}")
+    low, high = given.get("min_value", _SMALLEST), given.get("max_value", _LARGEST)
+    first = given.get("value", given.get("init_value"))
+    if "value" in given:
+        low = high = first
+    start = high if op == "dec" else low
+    notes: tuple[tuple[str, str], ...] = ()
+    if first is not None and _number(first) != _number(start) and op != "random" and not values:
+        notes = (("init_value", f"begins with {start}, and has the same values"),)
+    return _checked(
+        FlowVar(
+            name=str(given["name"]),
+            op=op,
+            first=min(values) if values else _number(low),
+            last=max(values) if values else _number(high),
+            step=int(given.get("step", 1)),
+            octets=int(given.get("size", 4)),
+            line=line,
+            values=values,
+            notes=notes,
+        )
     )
-    if found.last < found.first or found.step < 1 or found.octets not in (1, 2, 4, 8):
-        raise ProfileError(line, f"the range of variable {found.name} is none")
-    return found
+
+
+def _checked(variable: FlowVar) -> FlowVar:
+    is_range = 0 <= variable.first <= variable.last and variable.step >= 1
+    if not is_range or variable.octets not in (1, 2, 4, 8):
+        raise ProfileError(variable.line, f"the range of variable {variable.name} is none")
+    return variable
 
 
 def _number(value: Any) -> int:

@@ -73,6 +73,10 @@ class FlowVar:
     step: int
     octets: int
     line: int
+    values: tuple[int, ...] = ()
+    """A list of values, one after the other, in place of a range."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """Arguments that are not carried over, and what is sent instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
