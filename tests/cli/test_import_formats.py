@@ -55,7 +55,7 @@ def test_a_mistyped_key_of_siitperf_is_still_found(evenhand: Run, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "content", "what"),
     [
-        ("a.conf", "mode client\nprotocol udp\nclient 198.18.0.2 1\nserver 198.19.0.2 1\n", "dperf"),
+        ("a.conf", "mode client\nprotocol udp\ncps 1k\nclient 198.18.0.2 1\nserver 198.19.0.2 1\n", "dperf"),
         ("a.pkt", "set 0 src ip 198.18.0.2/24\nset 0 dst ip 198.19.0.2\nset 0 size 64\n", "Pktgen-DPDK"),
         ("a.txt", "64:7,570:4,1518:1\n", "a mix of frame sizes"),
     ],

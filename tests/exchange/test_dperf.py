@@ -103,6 +103,15 @@ def test_what_dperf_would_not_take_is_said_with_its_line(
     assert caught.value.where.endswith(f"line {line}")
 
 
+def test_a_load_is_never_made_up(tmp_path: Path) -> None:
+    quiet = flood().replace("cc ", "#").replace("cps ", "#")
+    with raises("exchange.dperf-not-read", match="no cps"):
+        read(tmp_path, quiet)
+    for numbers in ("-1 10", "1 0"):
+        with raises("exchange.dperf-not-read", match="apart"):
+            read(tmp_path, flood() + f"change_dip 198.19.0.2 {numbers}\n")
+
+
 def test_what_is_not_here_is_refused_in_its_row(tmp_path: Path) -> None:
     more = (
         "vxlan 1 01:02:03:04:05:aa 01:02:03:04:05:bb 6.6.215.3 1 6.6.213.3 1\nwarp 9\nclient 198.18.1.2 1\n"

@@ -150,6 +150,22 @@ def test_what_is_no_single_range_is_refused_in_its_row(tmp_path: Path) -> None:
     assert not tcp.commands
 
 
+def test_a_tag_is_sent_where_it_is_enabled(tmp_path: Path) -> None:
+    for setting in ("set 0 vlan 100", "vlan 0 100"):
+        text = RANGE + setting + "\n"
+        assert "vlan = [100]" in read(tmp_path, text + "enable 0 vlan\n").testbed
+        without = read(tmp_path, text + "enable 0 vlan\ndisable 0 vlan\n")
+        assert "vlan" not in without.testbed
+        assert [row.text for row in without.rows if row.key == "vlan_id"] == ["no tag: vlan is never enabled"]
+
+
+@pytest.mark.parametrize("flag", ["random", "rnd_s_ip", "qinq", "mpls", "gre", "vxlan"])
+def test_frames_of_another_kind_are_refused(tmp_path: Path, flag: str) -> None:
+    rows = {row.key: row.became for row in read(tmp_path, RANGE + f"enable 0 {flag}\nenable 0 icmp\n").rows}
+    assert (rows[flag], rows["icmp"]) == (Became.REFUSED, Became.MEANINGLESS)
+    assert read(tmp_path, RANGE + f"disable 0 {flag}\n").commands
+
+
 def test_a_script_without_addresses_sends_nothing_that_is_known(tmp_path: Path) -> None:
     with raises("exchange.script-without-frames"):
         read(tmp_path, "stop 0\nset 0 rate 10\nstart 0\n")

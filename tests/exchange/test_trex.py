@@ -226,7 +226,7 @@ def one(vm: str = "pass", *, builder: str = "packet, None, vm", mode: str = "pps
     [
         ('vm.var("a", value_list=["198.18.0.7", "198.18.0.8"])', Became.REFUSED, "values: only"),
         ('vm.var("a", min_value=1, max_value=9, size=1)', Became.MAPPED, "198.18.0.1 .. 198.18.0.9"),
-        # Without an end TRex counts from 0, or to 255; no plan of the draft has a host 0 in its first network.
+        # Without an end TRex counts from 0, or to 255; no plan of the draft begins with a host 0.
         ('vm.var("a", max_value=9, size=1)', Became.DIFFERS, "198.18.0.1 .. 198.18.0.10"),
         ('vm.var("a", min_value=1, size=1)', Became.MAPPED, "198.18.0.1 .. 198.18.0.255"),
         ('vm.tuple_var("a", "198.18.0.1", "198.18.0.6", 1, 9)', Became.MAPPED, "198.18.0.1 .. 198.18.0.6"),

@@ -26,6 +26,12 @@ def test_yaml_and_json_become_the_same(tmp_path: Path, name: str) -> None:
     ).document
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
 
+    text = (tmp_path / "a.yaml").read_text()
+    commented = text.replace("flows:\n", "flows:  # ours\n# all of them\n").replace(
+        "tx_rx:", "tx_rx:  # ports"
+    )
+    (tmp_path / "b.yaml").write_text(commented)
+    assert kind_of(tmp_path / "b.yaml") == kind_of(tmp_path / "a.yaml") == "otg"
     (tmp_path / "a.json").write_text(json.dumps(document))
     found = []
     for file in ("a.yaml", "a.json"):

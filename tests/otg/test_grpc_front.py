@@ -5,6 +5,7 @@ pieces."""
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from snappi import otg_pb2 as pb
 from snappi import otg_pb2_grpc
 
-from evenhand.otg.grpc_front import METHODS, MOST_OF_A_REPLY, start_grpc
+from evenhand.otg.grpc_front import METHODS, MOST_OF_A_REPLY, THREADS, start_grpc
 from evenhand.otg.refusals import OtgError
 
 EMPTY = pb.google_dot_protobuf_dot_empty__pb2.Empty()
@@ -136,3 +137,43 @@ def test_what_is_not_there_is_refused_by_its_name(stub: Any, name: str, what: st
         getattr(stub, name)(getattr(pb, f"{name}Request")())
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
     assert json.loads(caught.value.details())["errors"] == [what]
+
+
+def test_a_long_error_reaches_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All metadata of a reply have 16 KiB."""
+    service = Service()
+
+    def refuse() -> None:
+        raise OtgError(["x" * 3000] * 40)
+
+    monkeypatch.setattr(service, "get_version", refuse)
+    server, port = start_grpc(service, host="127.0.0.1", port=0, token=None)  # type: ignore[arg-type]
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            with pytest.raises(grpc.RpcError) as caught:
+                otg_pb2_grpc.OpenapiStub(channel).GetVersion(EMPTY, timeout=30)
+            errors = json.loads(caught.value.details())["errors"]
+            assert len(errors) == 21
+            assert errors[-1] == "and 20 more"
+    finally:
+        server.stop(None)
+
+
+def test_clients_that_send_half_a_request_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evenhand.otg.grpc_front.REQUEST_S", 0.5)
+    server, port = start_grpc(Service(), host="127.0.0.1", port=0, token=None)  # type: ignore[arg-type]
+    is_over = threading.Event()
+
+    def half() -> Iterator[Any]:
+        yield pb.Data(datum=b"", chunk_size=1)
+        is_over.wait(60)
+
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            stub = otg_pb2_grpc.OpenapiStub(channel)
+            waiting = [stub.streamSetConfig.future(half()) for _ in range(THREADS)]
+            assert stub.GetVersion(EMPTY, timeout=60).version.app_version == "x"
+            assert all(each.exception(timeout=60) is not None for each in waiting)
+    finally:
+        is_over.set()
+        server.stop(None)

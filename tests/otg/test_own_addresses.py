@@ -145,3 +145,58 @@ def test_captures_are_of_ports_that_there_are() -> None:
     made.captures[0].port_names = ["p1"]
     made.captures[0].format = snappi.Capture.PCAPNG
     assert "captures[0].format" in refused(made)
+
+
+@pytest.mark.parametrize(
+    ("version", "left", "right"),
+    [
+        (4, "10.0.0.1", "10.0.0.2"),
+        (4, "10.0.1.5", "20.0.0.1"),
+        (4, "192.168.254.1", "10.0.0.1"),
+        (6, "2001:2:0:1000::1", "2001:2:0:9000::5"),
+    ],
+)
+def test_links_that_nobody_named_are_out_of_the_hosts_way(version: int, left: str, right: str) -> None:
+    """Scripts for two ports and a cable often have hosts in the networks that such links have here."""
+    made = config(version, hosts=1)
+    for flow, (source, destination) in zip(made.flows, ((left, right), (right, left)), strict=True):
+        flow.packet[1].src.value, flow.packet[1].dst.value = source, destination
+    plan = traffic_of(document(made)).plan
+    assert [str(side.host_range.first_address) for side in plan.sides] == [left, right]
+    for side in plan.sides:
+        assert not any(host.host_range.first_address in side.dut[0].network for host in plan.sides)
+        assert side.gateway in side.dut[0].network
+
+
+def test_a_device_without_a_flow_is_named() -> None:
+    made = devices(4)
+    other = made.devices.add(name="d9").ethernets.add(name="d9.eth", mac="02:00:00:00:01:09")
+    other.connection.port_name = "p1"
+    other.ipv4_addresses.add(name="d9.ip", address="10.9.9.2", gateway="10.9.9.1", prefix=24)
+    notes = traffic_of(document(made)).notes
+    assert [note for note in notes if note.startswith("devices: ")] == [
+        "devices: d9.ip (10.9.9.2) is in no flow: nobody answers for it, and its gateway is not asked for"
+    ]
+    assert not any(note.startswith("devices") for note in traffic_of(document(devices(6))).notes)
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ({"id": 0}, "id: 0"),
+        ({"id": 4095}, "id: 4095"),
+        ({"tpid": "x9100"}, "tpid"),
+        ({"priority": 3}, "priority"),
+    ],
+)
+def test_devices_have_plain_tags(tag: dict[str, Any], said: str) -> None:
+    """As snappi writes them: with its defaults of type and priority."""
+    made = devices(4)
+    for device in made.devices:
+        device.ethernets[0].vlans.add(name=f"{device.name}.vlan", id=100)
+    assert traffic_of(document(made)).vlans == {"left": (100,), "right": (100,)}
+
+    def change(found: dict[str, Any]) -> None:
+        found["devices"][0]["ethernets"][0]["vlans"][0].update(tag)
+
+    assert f"devices[0].ethernets[0].vlans[0].{said}" in refused(made, change)

@@ -119,3 +119,32 @@ def test_what_cannot_be_controlled_is_refused(service: OtgService) -> None:
     ):
         with pytest.raises(OtgError, match=why):
             service.set_control_state(asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"flows": [{"duration": {"choice": 99}}]}', "flows[0].duration.choice: 99"),
+        ('{"captures": [{"format": 99}]}', "captures[0].format: 99"),
+        (
+            '{"flows": [{"duration": {"fixed_packets": {"packets": 100}}}]}',
+            "flows[0].duration.choice: is missing beside fixed_packets",
+        ),
+        (
+            '{"flows": [{"size": {"choice": "fixed", "increment": {}}}]}',
+            "flows[0].size.increment: the choice",
+        ),
+        (
+            '{"flows": [{"packet": [{"choice": "udp", "udp": {"src_port": {"choice": "value", "value": 1,'
+            ' "metric_tags": [{"name": "a"}]}}}]}]}',
+            "flows[0].packet[0].udp.src_port.metric_tags",
+        ),
+    ],
+)
+def test_what_the_classes_take_and_the_model_does_not_is_refused(
+    service: OtgService, text: str, said: str
+) -> None:
+    with pytest.raises(OtgError) as caught:
+        service.set_config(json_format.Parse(text, pb.Config()))
+    assert any(error.startswith(said) for error in caught.value.errors), caught.value.errors
+    service.set_config(json_format.Parse(config(4).serialize(), pb.Config()))

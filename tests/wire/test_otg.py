@@ -252,10 +252,26 @@ def test_a_pause_ends_the_sending_and_a_resume_sends_what_is_left(server: Runnin
     for metric in stopped:
         assert (metric.frames_tx, metric.frames_rx, metric.bytes_rx) == (6000, 6000, 6000 * SIZE)
         assert metric.latency.minimum_ns <= metric.latency.average_ns <= metric.latency.maximum_ns
+        # 6 s of sending, and a pause between them.
+        assert metric.timestamps.last_timestamp_ns - metric.timestamps.first_timestamp_ns >= 6e9
+        assert abs(metric.timestamps.last_timestamp_ns / 1e9 - time.time()) < 3600
     trials = [search.trials[-1].result for search in read_record(run).other_searches[-2:]]
     assert sum(each.directions["forward"].offered_frames for each in trials) == 6000
     set_state(api, "resume")
     assert flows_of(api)[0].frames_tx == 6000
+
+
+def test_a_stop_after_a_pause_ends_the_flow(server: RunningServer) -> None:
+    """It is not resumed then. A flow that ended before its pause was never paused."""
+    api = api_of(server, "http")
+    api.set_config(config(4, packets=None, names=("there",)))
+    set_state(api, "start")
+    set_state(api, "pause")
+    assert flows_of(api)[0].transmit == "paused"
+    set_state(api, "stop")
+    stopped = flows_of(api)[0]
+    set_state(api, "resume")
+    assert (stopped.transmit, flows_of(api)[0].frames_tx) == ("stopped", stopped.frames_tx)
 
 
 def test_bursts_and_unlike_rates_are_sent_to_the_frame(server: RunningServer) -> None:

@@ -159,6 +159,8 @@ def _flows(file: _File, places: Places, rows: list[ImportedKey]) -> list[dict[st
         line = _line(file, "change_dip")
         start = file.read("change_dip", 0, _ip, None)
         step, count = (file.read("change_dip", place, int, None) for place in (1, 2))
+        if step < 0 or count < 1:
+            raise file.wrong(line, f"{count} addresses {step} apart are none")
         server = start, step, count
         rows.append(row_of("server", "...", line, Became.DIFFERS, "change_dip takes its place"))
     version = client[0].version
@@ -258,7 +260,10 @@ def _rate(file: _File) -> int:
     if every_s and count:
         rate_fps: int = round(count / every_s)
         return max(1, rate_fps)
-    return int(file.read("cps", 0, _count, count or 1))
+    if not file.has("cps"):
+        line = _line(file, "mode")
+        raise file.wrong(line, "there is no cps, nor cc with keepalive, so no frame has a time to be sent")
+    return int(file.read("cps", 0, _count, None))
 
 
 def _size(file: _File, version: int, rows: list[ImportedKey]) -> int:

@@ -33,7 +33,7 @@ READ = (
 _PROFILE = re.compile(r"^\s*def\s+get_streams\s*\(", re.MULTILINE)
 _IMIX = re.compile(r"\s*(?:imix\s*[:=]?\s*)?[\"']?(?:\d+\s*:\s*\d+\s*[,;]?\s*)+[\"']?\s*", re.IGNORECASE)
 _PKTGEN = "a program of Pktgen-DPDK", "a list of commands of Pktgen-DPDK"
-_OTG_IN_YAML = re.compile(r"^flows\s*:\s*$[^#]*^\s+(?:-\s+)?tx_rx\s*:", re.MULTILINE)
+_OTG_IN_YAML = re.compile(r"^flows\s*:\s*(?:#.*)?$(?s:.*?)^\s*(?:-\s+)?tx_rx\s*:", re.MULTILINE)
 # By words that only files of that kind have. The first that fits is it.
 _FOUND: Mapping[str, re.Pattern[str]] = {
     kind: re.compile(pattern, re.MULTILINE)

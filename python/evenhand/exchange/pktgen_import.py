@@ -122,6 +122,11 @@ def _flow(
     is_tagged = is_tagged or any(key.startswith("vlan_id.") for key in port.settings)
     if tag is not None and is_tagged and tag.get("value") != 0:
         packet.append({"choice": "vlan", "vlan": {"id": tag}})
+    elif tag is not None:
+        said = port.settings["vlan_id"]
+        rows.append(
+            row_of("vlan_id", said.value, said.line, Became.MEANINGLESS, "no tag: vlan is never enabled")
+        )
     addresses = {
         name: pattern(key, f"{at}.{ip}.{name}") for key, name in (("src_ip", "src"), ("dst_ip", "dst"))
     }

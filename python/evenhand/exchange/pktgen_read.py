@@ -48,6 +48,19 @@ _IDLE = (
     *("set_page_size", "dbg", "plugin", "port_sizes", "str", "clear_screen", "bcast", "is_sending", "clrall"),
     *("off", "on", "rate", "mempool", "echo", "exit", "#", "color", "tlist", "arp", "pcap_filter"),
 )
+_FLAGS = (
+    "process",
+    "icmp",
+    "capture",
+    "latency",
+    "bonding",
+    "blink",
+    "garp",
+    "screen",
+    "mac_from_arp",
+    "rx_tap",
+)
+"""Properties of a port that change no frame that it sends."""
 _WORDS = {
     "size": "pkt_size",
     "sport": "src_port",
@@ -174,6 +187,9 @@ class PktgenScript:
         verb, rest = words[0], words[1:]
         if verb in ("enable", "disable", "on", "off") and "range" in rest:
             self._enable(rest[0] if rest[0] != "range" else "all", verb in ("enable", "on"), line)
+        elif verb in ("enable", "disable") and len(rest) > 1:
+            for flag in rest[1:]:
+                self._flag(rest[0], flag, verb == "enable", line)
         elif verb in ("seq", "sequence") or (verb == "set" and rest[1:2] == ["seq_cnt"]):
             self._row(verb, " ".join(rest), line, Became.REFUSED, "a frame has one range of each field")
         elif verb == "set" and len(rest) > 1:
@@ -231,6 +247,15 @@ class PktgenScript:
     def _enable(self, ports: str, is_on: bool, line: int) -> None:
         for port in self._of(ports, line):
             port.has_range = is_on
+
+    def _flag(self, ports: str, flag: str, is_on: bool, line: int) -> None:
+        """A property of ports: what frames are like, or what becomes of those that arrive."""
+        if flag == "vlan":
+            self._set(ports, "vlan_on", ["on" if is_on else "off"], line)
+        elif not is_on or flag in _FLAGS:
+            self._row(flag, "", line, Became.MEANINGLESS, "says nothing of the frames")
+        else:
+            self._row(flag, "...", line, Became.REFUSED, "frames of this kind are not sent")
 
     def _set(self, ports: str, key: str, words: Sequence[str], line: int) -> None:
         if not key:

@@ -30,9 +30,8 @@ from evenhand.otg.headers import (
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
 from evenhand.otg.refusals import OtgError, other_keys
-from evenhand.otg.stations import Station, stations_named
+from evenhand.otg.stations import LARGEST_VLAN, Station, stations_named
 from evenhand.plan import SIDES, Direction, SideName, Transport, receiving_side, sending_side
-from evenhand.plan.field_pattern import LONGEST_LIST
 from evenhand.plan.flow_tables import payload_of
 from evenhand.plan.topology import CLASSIC_DESTINATION_PORT, CLASSIC_SOURCE_PORT
 from evenhand.trial import Burst
@@ -46,7 +45,6 @@ _SIMPLE: Mapping[str, Any] = {
 """In place of what is read here, for the reader of flows that the file import has too."""
 USUAL_GAP = 12
 """Octets between frames: OTG's default, and Ethernet's."""
-LARGEST_VLAN = 4094
 HEADERS = ("ethernet", "vlan", "ipv4", "ipv6", *TRANSPORTS)
 _FRAME = "test frames are Ethernet, up to two VLAN tags, IPv4 or IPv6, and UDP, TCP or an echo of ICMP"
 _PAYLOAD = "custom"
@@ -408,8 +406,6 @@ class FlowPart:
                 plain[name] = dict(field)
                 continue
             numbers = numbers_of(field, place, self._errors, least=header.least, most=LARGEST_PORT)
-            if not isinstance(numbers, range) and len(numbers) > LONGEST_LIST:
-                self._errors.append(f"{place}: {len(numbers):,} values, at most {LONGEST_LIST:,}")
             self.ports[name] = numbers
             is_range = header.least == 1 and is_side_by_side(numbers)
             plain[name] = as_pattern(numbers if is_range else [max(1, numbers[0])])

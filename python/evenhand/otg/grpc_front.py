@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -29,7 +30,11 @@ try:
 except ImportError as missing:
     raise missing_extra(missing) from missing
 
-THREADS = 8
+THREADS = 32
+REQUEST_S = 30.0
+"""A client that sends its request in pieces has so long for all of them: it holds a thread meanwhile."""
+MOST_OF_DETAILS = 6000
+"""Octets of an error: all metadata of a reply have 16,384."""
 _CHUNK_OCTETS = 1 << 20
 MOST_OF_A_REPLY = (4 << 20) - 1024
 """Clients of gRPC take 4 MiB unless told otherwise, which the server does not learn."""
@@ -40,7 +45,14 @@ def _unary(call: Callable[[OtgService, Any], Any], reply: Any) -> Any:
     (field,) = reply.DESCRIPTOR.fields
 
     def answer(servicer: _Servicer, request: Any, context: Any) -> Any:
-        return servicer.answer(context, lambda: reply(**{field.name: call(servicer.service, request)}))
+        limit = threading.Timer(REQUEST_S, context.cancel)
+        if isinstance(request, Iterator):
+            limit.daemon = True
+            limit.start()
+        try:
+            return servicer.answer(context, lambda: reply(**{field.name: call(servicer.service, request)}))
+        finally:
+            limit.cancel()
 
     return answer
 
@@ -96,11 +108,10 @@ class _Servicer(otg_pb2_grpc.OpenapiServicer):  # type: ignore[misc]
             check_token(given, self._token, place="metadata authorization")
             found = call()
         except OtgError as error:
-            document = {"code": error.status, "kind": error.kind, "errors": error.errors}
-            context.abort(_status(error.status), json.dumps(document))
+            context.abort(_status(error.status), _details(error.status, error.kind, error.errors))
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
-            document = {"code": INTERNAL, "kind": "internal", "errors": [f"{type(error).__name__}: {error}"]}
-            context.abort(grpc.StatusCode.INTERNAL, json.dumps(document))
+            what = f"{type(error).__name__}: {error}"
+            context.abort(grpc.StatusCode.INTERNAL, _details(INTERNAL, "internal", [what]))
         if self.service.verdict:
             verdict = header_text(self.service.verdict)
             context.set_trailing_metadata(((VERDICT_HEADER.lower(), verdict),))
@@ -184,6 +195,12 @@ def _status(code: int) -> Any:
     if code == UNAUTHORIZED:
         return grpc.StatusCode.UNAUTHENTICATED
     return grpc.StatusCode.INTERNAL if code == INTERNAL else grpc.StatusCode.INVALID_ARGUMENT
+
+
+def _details(code: int, kind: str, errors: Sequence[str]) -> str:
+    """The model's `Error`, no longer than a client takes it."""
+    most = MOST_OF_DETAILS // max(1, len(errors))
+    return json.dumps({"code": code, "kind": kind, "errors": [each[:most] for each in errors]})
 
 
 def _joined(requests: Iterable[Any], message: Any) -> Any:

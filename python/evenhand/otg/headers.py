@@ -47,6 +47,9 @@ def numbers_of(
     else:
         errors.append(f"{at}: {choice}: only value, values, increment and decrement can be sent here")
         return (least,)
+    if len(found) > LONGEST_LIST and not isinstance(found, range):
+        errors.append(f"{at}: {len(found):,} values, at most {LONGEST_LIST:,}")
+        return (least,)
     ends = (found[0], found[-1]) if isinstance(found, range) else found
     if wrong := [number for number in ends if type(number) is not int or not least <= number <= most]:
         missing = ", OTG's default," if not field else ""

@@ -18,8 +18,10 @@ from evenhand.plan import (
     SIDES,
     Address,
     AddressPlan,
+    Interface,
     IpVersion,
     Mode,
+    Network,
     SideName,
     make_own_plan,
     make_plan,
@@ -32,6 +34,11 @@ MOST_LISTED = 1 << 16
 """Addresses of a field that do not lie side by side."""
 USUAL: Mapping[int, str] = {4: "gateway-v4", 6: "gateway-v6"}
 """Where nothing says what the DUT is set up for."""
+OTHER_LINKS: Mapping[int, tuple[tuple[str, str], ...]] = {
+    4: (("192.168.254.0/24", "192.168.255.0/24"), ("172.31.254.0/24", "172.31.255.0/24")),
+    6: (("fd00:0:0:fffe::/64", "fd00:0:0:ffff::/64"), ("fec0:0:0:fffe::/64", "fec0:0:0:ffff::/64")),
+}
+"""Links in place of theirs, if hosts of the flows lie there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +144,14 @@ def own_plan_of(flows: Sequence[FlowAddresses], known: str | None) -> AddressPla
     base = plan_named(known) if known is not None else make_plan(USUAL[first.version])
     if base.ip_version != first.version:
         raise OtgError([f"{first.at}: IPv{first.version}, but the DUT is set up for {base.title}"])
+    links = None if known is not None else _free_links(base, flows)
     document: dict[str, Any] = {"name": NAME}
     for made in base.sides:
         stations = first.stations.get(made.name, ()) or next(
             (flow.stations[made.name] for flow in flows if flow.stations.get(made.name)), ()
         )
         values = first.values[made.name]
-        dut, gateway = made.dut[0], made.gateway
+        dut, gateway = (made.dut[0], made.gateway) if links is None else links[made.name]
         if stations:
             if known is not None and stations[0].gateway != dut:
                 raise OtgError(
@@ -175,6 +183,24 @@ def own_plan_of(flows: Sequence[FlowAddresses], known: str | None) -> AddressPla
     except EvenhandError as error:
         raise OtgError([f"{error}. {error.next_step}" if error.next_step else str(error)]) from error
     return plan if known is None else replace(plan, name=base.name)
+
+
+def _free_links(
+    base: AddressPlan, flows: Sequence[FlowAddresses]
+) -> Mapping[SideName, tuple[Interface, Interface]]:
+    """The DUT's address and the tester's on both links, where nothing says what they are: no host of the
+    flows lies on these links."""
+    taken = [(values.numbers[0], values.numbers[-1]) for flow in flows for values in flow.values.values()]
+    usual = [tuple(side.dut[0].network for side in base.sides)]
+    for links in (*usual, *(tuple(map(ipaddress.ip_network, pair)) for pair in OTHER_LINKS[base.ip_version])):
+        ends = [(int(link[0]), int(link[-1])) for link in links]
+        if not any(low <= end and start <= high for low, high in taken for start, end in ends):
+            break
+    return {side: (_interface(link, 1), _interface(link, 2)) for side, link in zip(SIDES, links, strict=True)}
+
+
+def _interface(link: Network, number: int) -> Interface:
+    return ipaddress.ip_interface(f"{link[number]}/{link.prefixlen}")
 
 
 def _hosts(at: str, values: FieldValues, version: IpVersion) -> dict[str, Any]:

@@ -76,7 +76,7 @@ HONOURED: Mapping[str, tuple[str, ...]] = {
         "ipv6_addresses",
     ),
     "devices[].ethernets[].connection": ("choice", "port_name"),
-    "devices[].ethernets[].vlans[]": ("name", "id"),
+    "devices[].ethernets[].vlans[]": ("name", "id", "tpid", "priority"),
     "devices[].ethernets[].ip_addresses[]": ("name", "address", "gateway", "prefix", "gateway_mac"),
     "devices[].ethernets[].ip_addresses[].gateway_mac": ("choice", "auto", "value"),
     "captures[]": ("name", "port_names", "format", "packet_size", "overwrite"),

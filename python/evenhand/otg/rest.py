@@ -68,6 +68,7 @@ def _endpoint(
             body = await _body(request)
             message = None if kind is None else _parse(body, kind)
             found = await run_in_threadpool(call, message)
+            document = None if isinstance(found, bytes) else to_json(found)
         except OtgError as error:
             return _failed(error)
         except Exception as error:  # a bug must not end the server, nor the flows that it sends
@@ -75,7 +76,7 @@ def _endpoint(
         headers = {VERDICT_HEADER: header_text(service.verdict)} if service.verdict else {}
         if isinstance(found, bytes):
             return Response(found, headers=headers, media_type="application/octet-stream")
-        return JSONResponse(to_json(found), headers=headers)
+        return JSONResponse(document, headers=headers)
 
     return answer
 
@@ -90,6 +91,8 @@ async def _body(request: Request) -> bytes:
 
 
 def _parse(body: bytes, kind: Any) -> Any:
+    if not body.lstrip().startswith(b"{"):
+        raise OtgError(["the request is not as the model has it: it is no object of JSON"])
     try:
         return json_format.Parse(body, kind())
     except (json_format.ParseError, UnicodeDecodeError, RecursionError) as error:

@@ -71,6 +71,8 @@ class OtgService:
     def set_config(self, config: Any) -> Any:
         """Check the configuration and open the ports for it. One that is refused changes nothing, unless its
         ports could not be opened: then none is set."""
+        if errors := unlike_model(config):
+            raise OtgError(errors)
         document = json_format.MessageToDict(config, preserving_proto_field_name=True)
         with self._changing:
             if not document:
@@ -249,12 +251,16 @@ class OtgService:
             f"{choice}.ethernet_names: there is no {name!r}" for name in wanted if name not in known
         ]:
             raise OtgError(errors)
-        macs = self._transmission.dut_macs()
+        macs, asked = self._transmission.dut_macs(), self._traffic.plan
         found = [
             {
                 "ethernet_name": each.ethernet,
                 f"ipv{version}_address": str(each.gateway.ip),
-                **({"link_layer_address": macs[each.side]} if each.side in macs else {}),
+                **(
+                    {"link_layer_address": macs[each.side]}
+                    if each.side in macs and each.gateway in asked.side(each.side).dut
+                    else {}
+                ),
             }
             for each in stations
             if not wanted or each.ethernet in wanted
@@ -285,6 +291,7 @@ class OtgService:
 
     def _flow_metric(self, flow: SentFlow) -> Any:
         counts = self._transmission.counts_of(flow)
+        first_ns, last_ns = self._transmission.sent_unix_ns if not counts.is_started else (None, None)
         size = float(flow.mean_octets)
         metric = pb.FlowMetric(
             name=flow.name,
@@ -303,13 +310,15 @@ class OtgService:
             tx_rate_bps=counts.tx_fps * size * 8,
             rx_rate_bps=counts.rx_fps * size * 8,
         )
-        for name, value in (
-            ("minimum_ns", counts.min_ns),
-            ("maximum_ns", counts.max_ns),
-            ("average_ns", counts.mean_ns),
+        for part, name, value in (
+            (metric.latency, "minimum_ns", counts.min_ns),
+            (metric.latency, "maximum_ns", counts.max_ns),
+            (metric.latency, "average_ns", counts.mean_ns),
+            (metric.timestamps, "first_timestamp_ns", first_ns),
+            (metric.timestamps, "last_timestamp_ns", last_ns),
         ):
             if value is not None:
-                setattr(metric.latency, name, value)
+                setattr(part, name, value)
         return metric
 
     def _port_metric(self, port: OtgPort, traffic: OtgTraffic, *, is_up: bool) -> Any:
@@ -363,6 +372,36 @@ def _by_names(all_of: Any, names: Iterable[str], at: str) -> Any:
     if errors:
         raise OtgError(errors)
     return tuple(known[name] for name in dict.fromkeys(wanted)) if wanted else all_of
+
+
+def unlike_model(message: Any, at: str = "") -> list[str]:
+    """What the model's classes take, and the model does not: a number that no word of an enum has, and a key
+    beside the one that is chosen. And tags of metrics, which no pattern has here."""
+    errors = []
+    names = {descriptor.name for descriptor, _ in message.ListFields()}
+    choice = message.DESCRIPTOR.fields_by_name.get("choice")
+    if choice is not None and choice.enum_type is not None:
+        options, chosen = choice.enum_type.values_by_name, _chosen(message)
+        if beside := names & {*options} - {chosen}:
+            what = (
+                f"{min(beside)}: the choice is {chosen}"
+                if chosen
+                else f"choice: is missing beside {min(beside)}"
+            )
+            errors.append(at + what)
+    if "metric_tags" in names:
+        errors.append(f"{at}metric_tags: is not honoured here")
+    for descriptor, found in message.ListFields():
+        place = f"{at}{descriptor.name}"
+        if descriptor.message_type is not None:
+            each = enumerate(found) if descriptor.is_repeated else [("", found)]
+            for number, inner in each:
+                errors += unlike_model(inner, f"{place}{f'[{number}]' if descriptor.is_repeated else ''}.")
+        elif descriptor.enum_type is not None:
+            numbers = found if descriptor.is_repeated else (found,)
+            wrong = [each for each in numbers if each not in descriptor.enum_type.values_by_number]
+            errors += [f"{place}: {wrong[0]} is no word of the model"] if wrong else []
+    return errors
 
 
 def _chosen(message: Any) -> str:

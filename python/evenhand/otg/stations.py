@@ -13,6 +13,9 @@ from typing import Any
 from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.plan import Address, Interface, IpVersion, SideName
 
+LARGEST_VLAN = 4094
+TAGGED = "x8100"
+"""The type of every tag, as OTG writes it."""
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _DEFAULT_PREFIX: Mapping[int, int] = {4: 24, 6: 64}
 
@@ -74,7 +77,7 @@ def _stations_of(
     vlans = []
     for place, vlan in enumerate(ethernet.get("vlans", [])):
         errors += other_keys(vlan, "devices[].ethernets[].vlans[]", f"{at}.vlans[{place}]")
-        vlans.append(int(vlan.get("id", 1)))
+        vlans.append(_vlan(vlan, f"{at}.vlans[{place}]", errors))
     for version in (4, 6):
         for place, ip in enumerate(ethernet.get(f"ipv{version}_addresses", [])):
             inside = f"{at}.ipv{version}_addresses[{place}]"
@@ -105,6 +108,18 @@ def _stations_of(
                 gateway_mac=_mac(ip.get("gateway_mac", {}).get("value"), f"{inside}.gateway_mac", errors),
                 vlans=tuple(vlans),
             )
+
+
+def _vlan(vlan: Mapping[str, Any], at: str, errors: list[str]) -> int:
+    """The VLAN of a tag; what its other keys ask for, frames of devices do not have."""
+    number = int(vlan.get("id", 1))
+    if not 1 <= number <= LARGEST_VLAN:
+        errors.append(f"{at}.id: {number} is not from 1 to {LARGEST_VLAN:,}")
+    if (tpid := vlan.get("tpid", TAGGED)) != TAGGED:
+        errors.append(f"{at}.tpid: {tpid}: tags here have {TAGGED}")
+    if vlan.get("priority", 0) != 0:
+        errors.append(f"{at}.priority: {vlan['priority']}: set it in the packet of the flow")
+    return number
 
 
 def _mac(text: str | None, at: str, errors: list[str]) -> str | None:

@@ -159,6 +159,7 @@ def traffic_of(
     together = flows_together(read, vlans, seed)
     plan, macs = plan_of_flows(together.reads, sides, plans)
     plan = replace(plan, flows=together.classes)
+    notes += _unused(stations, read)
     macs = with_stations(macs, [flow.read.addresses for flow in read if flow.read.addresses is not None])
     first = read[0]
     errors += [reason for flow in read for reason in flow.too_short_sequences()]
@@ -179,6 +180,23 @@ def traffic_of(
         has_preemption=bool(options.get("location_preemption")),
         notes=tuple(notes),
     )
+
+
+def _unused(stations: Sequence[Station], flows: Sequence[FlowPart]) -> list[str]:
+    """A note for each device, of which the tester knows nothing but its name then."""
+    used = [
+        each
+        for flow in flows
+        if flow.read.addresses is not None
+        for of_side in flow.read.addresses.stations.values()
+        for each in of_side
+    ]
+    return [
+        f"devices: {each.names[-1]} ({each.address}) is in no flow: nobody answers for it, and its gateway"
+        " is not asked for"
+        for each in stations
+        if each not in used
+    ]
 
 
 def _sender(flow: Mapping[str, Any]) -> Any:

@@ -186,6 +186,8 @@ class Transmission:
         self._ended.set()
         self.results: tuple[TrialResult, ...] = ()
         """Those of the trials that have ended since the last start; several if there was a pause."""
+        self.sent_unix_ns: tuple[int | None, int | None] = (None, None)
+        """Between which moments the frames of these trials were due: all flows begin together."""
         self.captures = PortCaptures()
         self.links = PortLinks()
         self.failure: str | None = None
@@ -207,6 +209,7 @@ class Transmission:
         with self._lock:
             self._counting = _Counting()
         self.results, self.failure, self.captures = (), None, PortCaptures()
+        self.sent_unix_ns = (None, None)
 
     def dut_macs(self) -> Mapping[SideName, str]:
         """Those that the DUT has on the links, as far as ports are open."""
@@ -240,7 +243,7 @@ class Transmission:
             self._ended.clear()
             started = {direction: FlowCounts(is_started=True) for direction in directions}
             self._counting = _Counting(directions=directions, is_running=True, counts=started)
-            self.results = ()
+            self.results, self.sent_unix_ns = (), (None, None)
         self._begin(traffic, directions, traffic.duration_s)
 
     def _begin(self, traffic: OtgTraffic, directions: tuple[Direction, ...], duration_s: float) -> None:
@@ -322,13 +325,18 @@ class Transmission:
         self._begin(traffic, directions, left_s)
 
     def stop(self) -> None:
-        """End the sending, and wait until the counts are exact. Nothing if nothing is sent."""
+        """End the sending, and wait until the counts are exact. What is paused is then not resumed."""
         if self._engine is not None:
             self._engine.wanted.set()
         if not self._ended.wait(MOST_WAIT_S):
             raise OtgError(
                 [f"the trial did not end within {MOST_WAIT_S:g} s"], status=INTERNAL, kind="internal"
             )
+        with self._lock:
+            self._counting.counts = {
+                direction: replace(counts, is_paused=False)
+                for direction, counts in self._counting.counts.items()
+            }
 
     def counts_of(self, flow: SentFlow) -> FlowCounts:
         """What is known of this flow."""
@@ -475,6 +483,11 @@ class Transmission:
 
     def _take_result(self, result: TrialResult) -> None:
         with self._lock:
+            starts = [each.get("start") for each in result.raw.get("engines", [])]
+            if starts and starts[0] is not None:
+                began_ns = starts[0]["actual_unix_ns"]
+                first_ns = self.sent_unix_ns[0] if self.results else None
+                self.sent_unix_ns = first_ns or began_ns, began_ns + round(result.sent_s * 1e9)
             for direction, counted in result.directions.items():
                 latency = counted.latency
                 sizes, octets = counted.classes, self._mean_octets[direction]
