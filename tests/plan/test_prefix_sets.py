@@ -93,6 +93,52 @@ LIST = """\
 """
 
 
+FRR_WRAPPED = """\
+    Network          Next Hop            Metric LocPrf Weight Path
+ *> 198.18.0.0/24    0.0.0.0                  0         32768 i
+ * i                 10.0.0.4      0    100      0 i
+ *> 198.118.100.128/25
+                    10.0.0.2                 0         32768 i
+"""
+FRR_WRAPPED_V6 = """\
+    Network          Next Hop            Metric LocPrf Weight Path
+ *> 2001:db8:100::/48
+                    ::                       0         32768 i
+ *>i2001:db8:200::/48
+                    2001:db8:ffff:ffff:ffff:ffff:ffff:fff1
+                                             0    100      0 i
+ * i                 2001:db8::9      0    100      0 i
+"""
+NOWHERE = """\
+S>* 198.18.9.0/24 [1/0] unreachable (blackhole), weight 1, 00:00:12
+S>* 198.18.8.0/24 [1/0] unreachable (ICMP unreachable), weight 1, 00:00:12
+B>r 198.18.7.0/24 [20/0] via 10.0.0.2, eth0, weight 1, 00:00:02
+f   198.18.1.0/24 [115/20] via 10.0.0.2, left, weight 1, 00:00:02
+B>q 198.18.2.0/24 [20/0] via 10.0.0.2, eth0, weight 1, 00:00:02
+B>t 198.18.3.0/24 [20/0] via 10.0.0.2, eth0, weight 1, 00:00:02
+169.254.0.0/16 dev eth0 scope link metric 1000
+192.168.1.1 dev eth0 proto dhcp scope link src 192.168.1.7 metric 100
+198.18.4.0/24 nhid 12 via 10.0.0.2 dev eth0 proto static
+unicast default via 10.0.0.1 dev eth0
+198.18.10.0/24       blackhole [s4 12:00:00] * (200)
+198.18.11.0/24       unreachable [s4 12:00:00] * (200)
+198.18.12.0/24       prohibited [s4 12:00:00] * (200)
+198.18.13.0/24       unicast [direct1 12:00:00] * (240)
+\tdev eth0
+198.18.14.0/24       unicast [s4 12:00:00] * (200)
+\tvia 10.0.0.2 on eth0
+                     unicast [direct1 12:00:00] (240)
+\tdev eth1
+"""
+NOWHERE_V6 = """\
+2001:db8:5::/64 dev eth0 proto ra metric 100 expires 2591999sec pref medium
+ff00::/8 dev eth1 metric 256 pref medium
+2001:db8:6::/64 nhid 7 dev eth0 proto static
+2001:db8:7::/64 via fe80::1 dev eth0 proto static
+2001:db8:8::/48      unreachable [s6 12:00:00] * (200)
+"""
+
+
 def texts_of(folder: Path, content: str, **how: str) -> list[str]:
     path = folder / "prefixes.txt"
     path.write_bytes(content.encode())
@@ -110,6 +156,11 @@ def texts_of(folder: Path, content: str, **how: str) -> list[str]:
         (SHOW_BGP_V6, "2001:db8:1::/48 dd00::/16"),
         (SHOW_IP_ROUTE, "198.18.0.0/24 198.18.2.0/23"),
         (BIRD, "1.0.0.0/24 1.0.4.0/22"),
+        (FRR_WRAPPED, "198.18.0.0/24 198.118.100.128/25"),
+        (FRR_WRAPPED_V6, "2001:db8:100::/48 2001:db8:200::/48"),
+        (NOWHERE, "198.18.2.0/24 198.18.3.0/24 198.18.4.0/24 198.18.14.0/24"),
+        (NOWHERE_V6, "2001:db8:7::/64"),
+        ("\ufeff198.18.0.0/24\r198.18.1.0/24\r", "198.18.0.0/24 198.18.1.0/24"),
         ("198.19.0.0/16", "198.19.0.0/16"),
         ("2001:2:0:8000::/64\n2001:2::1\n", "2001:2::1/128 2001:2:0:8000::/64"),
     ],
@@ -132,6 +183,7 @@ def test_lists_and_what_routers_print_are_read_as_they_are(
         ("2001:2::/129\n", "plan.not-a-prefix", ("line 1", "2001:2::/129")),
         ("*> 10.0.0.0   192.0.2.1\n", "plan.not-a-prefix", ("line 1", "10.0.0.0", "no prefix length")),
         ("\0\1\2\n", "plan.not-a-prefix", ("line 1",)),
+        ("198.18.0.0/24, 198.18.1.0/24\n", "plan.not-a-prefix", ("line 1", "198.18.1.0/24 is a second")),
         ("198.18.0.0/24\n\n2001:2::/64\n", "plan.mixed-versions", ("line 3", "2001:2::/64", "line 1")),
         (
             "198.18.8.0/24\n198.18.0.0/16\n198.17.0.0/16\n",

@@ -7,6 +7,7 @@ line is looked at, to say which line is wrong and which word.
 
 from __future__ import annotations
 
+import codecs
 import ipaddress
 import re
 import socket
@@ -46,8 +47,8 @@ _CHUNK_OCTETS = 1 << 20
 _LONGEST_LINE = 1 << 16
 NEWLINE = b"\n"
 
-_STATUS = r"(?:[A-Za-z]?[ sdhrS]?[*>][*>=]*(?:[sdhrSmbfx] | )?[>=]*i? *)"
-"""What `show bgp` and `show ip route` have before a prefix: `*> `, `*>i`, `V*> `, `B>* `."""
+_STATUS = r"(?:[A-Za-z]?[ sdhrS]?[*>][*>=]*(?:[sdhrSmbfxqto] | )?[>=]*i? *)"
+"""What `show bgp` and `show ip route` have before a prefix: `*> `, `*>i`, `V*> `, `B>* `, `B>q `."""
 _END = r"(?![^\s,;])[^\n]*$"
 _ADDRESS: dict[IpVersion, str] = {
     4: r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})",
@@ -60,19 +61,29 @@ _QUICK = {
 _LINE = re.compile(rf"\s*({_STATUS})?([^\s,;]+)", re.ASCII)
 _TYPED = re.compile(r"\s*unicast\s+(\S+)", re.ASCII)
 
-_NOT_SENT_TO = re.compile(
-    r"\s*(default|local|broadcast|multicast|anycast|blackhole|unreachable|prohibit|throw)\s"
-    r"|.*\sproto kernel\b|.*is directly connected|[CL][>* ]+\S"
-    r"|\s*(\S*[*>]\S*\s+)?(0\.0\.0\.0/0|::/0)(\s|$)|[A-Z]   ?\S+/\d|.*\bsubnetted\b",
-    re.ASCII,
+_NOT_SENT_TO = (
+    r"\s*(?:unicast\s+)?(?:default|local|broadcast|multicast|anycast|blackhole|unreachable|prohibit|throw)\s"
+    r"|\s*(?:unicast\s+)?\S+\s+(?:nhid\s+\d+\s+)?dev\s"
+    r"|.*\sproto kernel\b|.*is directly connected|.*\sunreachable \(|[CL][>* ]+\S|[A-Z]>\*?r\s"
+    r"|\s*\S+/\d+\s+(?:blackhole|unreachable|prohibit)"
+    r"|\s*(?:\S*[*>]\S*\s+)?(?:0\.0\.0\.0/0|::/0)(?:\s|$)|[A-Za-z]   ?\S+/\d|.*\bsubnetted\b"
 )
 """Lines of a router's dump that are no route to a next hop, or not the one in use; and the default route, in
 which everything lies."""
-_CONTINUATION = re.compile(
-    r"\s+(nexthop|via|unicast|blackhole|unreachable|Type:|BGP\.)\b|[ A-Za-z]{0,2}\*[*>=i]{0,3}\s{8,}\S",
+_CONTINUATION = (
+    r"\s+(?:nexthop|via|unicast|blackhole|unreachable|Type:|BGP\.)\b"
+    r"|[ A-Za-z]{0,2}\*[*>=i ]{0,4}\s{8,}\S|\s{16,}[^\s/]+\s"
+)
+"""A further next hop, or path, of the prefix above; or its own next hop, for which there was no room."""
+_SKIPPED = re.compile(rf"{_NOT_SENT_TO}|{_CONTINUATION}|\s*[#!]|\s*$", re.ASCII)
+_ON_A_LINK = re.compile(r"\s+dev\s", re.ASCII)
+"""The prefix above is that of a link."""
+_MAY_BE_SKIPPED = re.compile(
+    r"proto kernel|directly connected|/0\s|unreachable|blackhole|prohibit|>\*?r |/\d+ (?:nhid \d+ )?dev ",
     re.ASCII,
 )
-"""A further next hop, or path, of the prefix above."""
+"""What a line may have that looks like any other where it begins."""
+_SEVERAL = re.compile(r"^[ \t]*[\da-fA-F.:]+/\d+[ \t]*[,;][ \t]*([\da-fA-F.:]+/\d+)", re.MULTILINE)
 _HEADING = re.compile(
     r"BGP table version|Codes:|\s*Network\s+Next ?Hop|Displayed |Total number|BIRD |Table |Gateway of last"
     r"|IPv[46] unicast VRF"
@@ -104,66 +115,91 @@ class _Reader:
 
     def read(self, chunk: str, line: int) -> None:
         """Lines of which the first has this number."""
-        quick = None if self.heading_end is not None else self._read_quickly(chunk, line)
+        lines = np.arange(line, line + chunk.count("\n"), dtype=np.uint32)
+        is_plain = self.heading_end is None and _MAY_BE_SKIPPED.search(chunk) is None
+        quick = self._read_quickly(chunk, lines) if is_plain else None
         self.found.append(quick or self._read_lines(chunk, line))
 
-    def _read_quickly(self, chunk: str, line: int) -> _Found | None:
-        """None if a line has no prefix, or one is wrong, or some do not count."""
-        if "proto kernel" in chunk or "directly connected" in chunk or "/0" in chunk:
+    def _read_quickly(self, chunk: str, numbers: NDArray[np.uint32]) -> _Found | None:
+        """None if a line has no prefix, or one is wrong.
+
+        Args:
+            numbers: Those of the chunk's lines.
+        """
+        if _SEVERAL.search(chunk) is not None:
             return None
-        lines = chunk.count("\n")
+        lines = len(numbers)
         for version in (self.version,) if self.version is not None else (4, 6):
             matches = _QUICK[version].findall(chunk)
             if matches and len(matches) == lines:
                 break
         else:
             return None
-        addresses, lengths = zip(*matches, strict=True)
-        numbers = list(map(int, lengths))
+        addresses, texts = zip(*matches, strict=True)
+        lengths = list(map(int, texts))
         try:
             octets = b"".join(map(partial(socket.inet_pton, FAMILY[version]), addresses))
         except OSError:
             return None
-        if max(numbers) > WIDTH[version]:
+        if max(lengths) > WIDTH[version]:
             return None
-        found = _Found(octets, bytes(numbers), np.arange(line, line + lines, dtype=np.uint32))
+        found = _Found(octets, bytes(lengths), numbers)
         masks = host_masks(np.frombuffer(found.lengths, dtype=np.uint8), version)
         first = unpacked(octets, version)
         if (first.high & masks.high).any() or (first.low & masks.low).any():
             return None
         if self.version is None:
-            self.version, self.version_line = version, line
+            self.version, self.version_line = version, int(numbers[0])
         return found
 
     def _read_lines(self, chunk: str, line: int) -> _Found:
-        octets, lengths, lines = bytearray(), bytearray(), []
+        kept: list[tuple[int, str]] = []
         for number, text in enumerate(chunk.split("\n")[:-1], line):
-            word = self._word_of(text)
-            if word is None:
-                continue
-            network = self._network(word, number, has_status=_is_of_bgp(text))
+            if _ON_A_LINK.match(text):
+                self._forget(number - 1, kept)
+            elif self._counts(text):
+                kept.append((number, text))
+        lines = np.array([number for number, _ in kept], dtype=np.uint32)
+        quick = self._read_quickly("".join(f"{text}\n" for _, text in kept), lines) if kept else None
+        if quick is not None:
+            return quick
+        octets, lengths = bytearray(), bytearray()
+        for number, text in kept:
+            network = self._network(_word_of(text), number, has_status=_is_of_bgp(text))
+            if (several := _SEVERAL.match(text)) is not None:
+                raise self._not_a_prefix(f"{several[1]} is a second prefix of its line", number)
             octets += network.network_address.packed
             lengths.append(network.prefixlen)
-            lines.append(number)
-        return _Found(bytes(octets), bytes(lengths), np.array(lines, dtype=np.uint32))
+        return _Found(bytes(octets), bytes(lengths), lines)
 
-    def _word_of(self, text: str) -> str | None:
-        """What should be the line's prefix; None if the line needs none."""
+    def _forget(self, number: int, kept: list[tuple[int, str]]) -> None:
+        """The prefix of this line, if it has one. It may be the last line of the chunk before."""
+        last = self.found[-1] if self.found else None
+        if kept and kept[-1][0] == number:
+            kept.pop()
+        elif not kept and last is not None and len(last.lines) and last.lines[-1] == number:
+            octets = last.octets[: -(WIDTH[self.version or 4] // 8)]
+            self.found[-1] = _Found(octets, last.lengths[:-1], last.lines[:-1])
+
+    def _counts(self, text: str) -> bool:
+        """Whether the line should have a prefix."""
         if self.heading_end is not None:
             if self.heading_end.match(text):
                 self.heading_end = None
-            return None
+            return False
         if (heading := _HEADING.match(text)) is not None:
             self.heading_end = _HEADING_END.get(heading[0])
-            return None
-        stripped = text.strip()
-        if not stripped or stripped[0] in "#!" or _CONTINUATION.match(text) or _NOT_SENT_TO.match(text + " "):
-            return None
-        typed = _TYPED.match(text)
-        if typed is not None:
-            return typed[1]
-        found = _LINE.match(text)
-        return stripped if found is None else found[2]
+            return False
+        return _SKIPPED.match(text + " ") is None
+
+    def _not_a_prefix(self, what: str, number: int) -> RequestError:
+        return RequestError(
+            what,
+            code="plan.not-a-prefix",
+            where=f"{self.path}, line {number}",
+            next_step="Begin each line with a prefix, such as 198.18.0.0/24 or 2001:2:0:1::/64;"
+            " lines that begin with # are skipped.",
+        )
 
     def _network(
         self, word: str, number: int, *, has_status: bool
@@ -174,13 +210,7 @@ class _Reader:
             if "/" in word and not word.rpartition("/")[2].isdecimal():
                 raise ValueError(word)
         except ValueError:
-            raise RequestError(
-                f"{short_repr(word)} is not a prefix",
-                code="plan.not-a-prefix",
-                where=where,
-                next_step="Begin each line with a prefix, such as 198.18.0.0/24 or 2001:2:0:1::/64;"
-                " lines that begin with # are skipped.",
-            ) from None
+            raise self._not_a_prefix(f"{short_repr(word)} is not a prefix", number) from None
         if has_status and "/" not in word:
             raise RequestError(
                 f"{short_repr(word)} has no prefix length",
@@ -207,6 +237,15 @@ class _Reader:
                 next_step="Write a file for each IP version: a side has one.",
             )
         return network
+
+
+def _word_of(text: str) -> str:
+    """What should be the line's prefix."""
+    typed = _TYPED.match(text)
+    if typed is not None:
+        return typed[1]
+    found = _LINE.match(text)
+    return text.strip() if found is None else found[2]
 
 
 def _is_of_bgp(text: str) -> bool:
@@ -297,7 +336,8 @@ def _chunks(path: Path) -> Iterator[tuple[int, str]]:
                             next_step="Write one prefix on each line.",
                         )
                     chunk += b"\n"  # the last line
-                text = chunk.decode("latin-1").replace("\r\n", "\n")
+                chunk = chunk.removeprefix(codecs.BOM_UTF8) if line == 1 else chunk
+                text = chunk.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n")
                 yield line, text
                 line += text.count("\n")
     except OSError as error:
