@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,61 @@ def test_an_end_that_cannot_be_installed_ends_it(
 ) -> None:
     assert main(arguments(tmp_path, "test $EVENHAND_BUILD != v1")) == 2
     assert "first and the last" in capsys.readouterr().err
+
+
+def test_an_end_that_failed_once_has_another_try_when_the_command_is_repeated(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as for a network that was down."""
+    (tmp_path / "down").touch()
+    install = f"test ! -e {tmp_path / 'down'}"
+    assert main(arguments(tmp_path, install)) == 2
+    assert lab.installed.read_text().split() == ["v1"] * 3
+    (tmp_path / "down").unlink()
+    assert main(arguments(tmp_path, install)) == 0
+    assert f"First changed: {FIRST}" in capsys.readouterr().out
+
+
+def test_what_was_stopped_before_it_began_is_measured_again(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path)) == 0
+    for path in sorted((tmp_path / "hunt").glob("*.evenhand"))[2:]:
+        path.unlink()
+    empty = tmp_path / "hunt" / "0003-build0.evenhand"
+    empty.write_bytes((tmp_path / "hunt" / "0001-build0.evenhand").read_bytes())
+    with closing(sqlite3.connect(empty)) as connection, connection:
+        for table in ("trials", "searches", "repetitions", "points", "run"):
+            connection.execute(f"DELETE FROM {table}")
+    capsys.readouterr()
+    assert main(arguments(tmp_path)) == 0
+    assert f"First changed: {FIRST}" in capsys.readouterr().out
+    assert not any("--resume" in command for command in lab.commands)
+
+
+def test_a_measurement_that_was_cut_short_does_not_hide_failed_installations(
+    tmp_path: Path, lab: Lab
+) -> None:
+    """They are counted, so that it ends."""
+    assert main(arguments(tmp_path)) == 0
+    cut = tmp_path / "hunt" / "0004-build5.evenhand"
+    for path in sorted((tmp_path / "hunt").glob("*.evenhand"))[3:]:
+        path.unlink()
+    cut.write_bytes((tmp_path / "hunt" / "0001-build0.evenhand").read_bytes())
+    with closing(sqlite3.connect(cut)) as connection, connection:
+        connection.execute("UPDATE run SET finished_at = NULL")
+    main(arguments(tmp_path, "test $EVENHAND_BUILD != v6"))
+    assert sorted((tmp_path / "hunt").glob("*-build5.skipped"))
+    assert not cut.with_suffix(".skipped").exists()
+
+
+def test_another_campaign_of_the_same_name_is_not_mixed_up_with_it(
+    tmp_path: Path, lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments(tmp_path)) == 0
+    (tmp_path / "gate.toml").write_text(CAMPAIGN + 'loss-ratio = "1%"\n')
+    assert main(arguments(tmp_path)) == 2
+    assert "of another campaign" in capsys.readouterr().err
 
 
 def test_another_search_is_not_mixed_up_with_it(

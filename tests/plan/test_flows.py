@@ -497,3 +497,11 @@ def test_requests_with_patterns_are_those_of_the_contract(is_v4: bool) -> None:
     schema = json.loads((CONTRACT / "request.schema.json").read_text())
     asked = mix_request(own({"name": "a", **flow}, sides=V4 if is_v4 else V6), 84)["mix"]
     jsonschema.validate(asked, {"$ref": "#/$defs/mix", "$defs": schema["$defs"]})
+
+
+@pytest.mark.parametrize("last", ["f", "ff", "9", "FF", "ff:increment"])
+def test_a_range_of_ipv6_may_end_in_letters(last: str) -> None:
+    """They are no mode."""
+    sides = {side: dict(V6[side]) for side in ("left", "right")}
+    plan = own({"name": "a", "left": f"2001:2::2-2001:2::{last}"}, sides=sides)
+    assert plan.flows is not None

@@ -347,6 +347,14 @@ def test_every_plan_that_has_a_name_keeps_to_what_is_reserved() -> None:
         ({"gateway": "10.0.0.300"}, {}, "plan.not-an-address", "left.gateway: '10.0.0.300'"),
         ({"gateway": "10.0.7.2"}, {}, "plan.gateway-not-on-link", "left.gateway: the gateway 10.0.7.2"),
         ({"gateway": "10.0.0.1"}, {}, "plan.gateway-is-the-dut", "left: DUT and gateway"),
+        ({"gateway": "10.0.0.255"}, {}, "plan.not-a-station", "left.gateway: 10.0.0.255 is the broadcast"),
+        ({"gateway": "10.0.0.0"}, {}, "plan.not-a-station", "left.gateway: 10.0.0.0 is the network"),
+        ({"dut": "10.0.0.255/24"}, {}, "plan.not-a-station", "left.dut: 10.0.0.255 is the broadcast"),
+        ({"hosts": "239.1.1.1"}, {}, "plan.not-hosts", "left.hosts: 239.1.1.1 has addresses of 224"),
+        ({"hosts": "224.0.0.0/24"}, {}, "plan.not-hosts", "224.0.0.0/24"),
+        ({"hosts": "0.0.0.0/8"}, {}, "plan.not-hosts", "0.0.0.0/8"),
+        ({"hosts": "255.255.255.255"}, {}, "plan.not-hosts", "255.255.255.255"),
+        ({"hosts": ["198.18.0.0/16", "127.0.0.0/24"]}, {}, "plan.not-hosts", "127.0.0.0/24"),
         ({"hosts": "198.18.0.300"}, {}, "plan.not-an-address", "left.hosts: '198.18.0.300'"),
         ({"hosts": "198.18.0.9-198.18.0.1"}, {}, "plan.not-an-address", "left.hosts"),
         ({"hosts": "198.18.0.1/16"}, {}, "plan.not-a-prefix", "left.hosts: '198.18.0.1/16' is an address"),
@@ -381,6 +389,7 @@ def test_every_plan_that_has_a_name_keeps_to_what_is_reserved() -> None:
         ({"hosts": "198.18.0.1-198.18.0.9", "step": 2}, {}, "plan.wrong-octets", "left.step"),
         ({"hosts": None, "prefixes": "missing.txt"}, {}, "plan.unreadable-prefixes", "missing.txt"),
         ({"hosts": None, "routes": 10**7}, {}, "plan.too-many-prefixes", "2,000,000"),
+        ({"hosts": None, "routes": 3, "lengths": 0}, {}, "plan.count-out-of-range", "length of 0"),
         ({"hosts": None, "routes": 3, "lengths": "long"}, {}, "plan.not-a-length", "left.lengths: 'long'"),
         ({"mode": "shuffled"}, {}, "base.not-one-of", "left.mode: 'shuffled'"),
         ({"host": "198.18.0.1"}, {}, "base.unknown-key", "left"),
@@ -393,6 +402,19 @@ def test_what_cannot_be_is_named_where_it_is_written(
     with raises(code) as caught:
         own(left, right)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("hosts", ["ff02::1", "fe80::/64", "::1"])
+def test_what_no_router_forwards_to_is_no_host_in_ipv6_either(hosts: str) -> None:
+    sides = {
+        "left": {"dut": "fd00:1::1/64", "gateway": "fd00:1::2", "hosts": hosts},
+        "right": {"dut": "fd00:2::1/64", "gateway": "fd00:2::2", "hosts": "2001:2:0:8000::/64"},
+    }
+    with raises("plan.not-hosts"):
+        make_own_plan(sides, where="edge.toml", name="edge")
+    sides["left"] |= {"hosts": "2001:2::/64", "gateway": "fd00:1::"}
+    with raises("plan.not-a-station", match="network address"):
+        make_own_plan(sides, where="edge.toml", name="edge")
 
 
 def test_large_sets_must_not_overlap_either() -> None:

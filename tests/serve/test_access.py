@@ -16,7 +16,7 @@ from evenhand.base.errors import EvenhandError
 from evenhand.cli.main import main
 from evenhand.serve.access import AccessRules
 from evenhand.serve.server import _socket_file, read_place
-from tests.serve.served import LOCAL, Served, server_process
+from tests.serve.served import LOCAL, Served, recorded_folder, server_process
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 
@@ -80,6 +80,9 @@ def test_a_browser_logs_in_once(tmp_path: Path) -> None:
     assert mine.get("/lab/", headers={**LOCAL, "cookie": value}).status == 200
     assert mine.get("/lab/", headers={**LOCAL, "cookie": f"{value}0"}).status == 401
     assert mine.get("/lab/login", method="POST", body=b"x" * 100_000).status == 413
+    many = mine.get("/lab/login", method="POST", body=b"a=1&b=2&c=3&d=4&token=x")
+    assert (many.status, many.headers["location"]) == (303, "/lab/login?wrong=1")
+    assert "content-security-policy" in many.headers
 
 
 def test_forwarded_headers_are_believed_only_where_told(tmp_path: Path) -> None:
@@ -98,7 +101,13 @@ def test_a_proxy_may_take_the_base_path_away_or_leave_it(tmp_path: Path, path: s
     assert 'href="/static' not in answer.text
 
 
-@pytest.mark.parametrize("base", ["lab", "/lab/", "/a b", '/"', "//evil", "/<"])
+def test_no_redirect_loses_the_base_path(tmp_path: Path) -> None:
+    mine = Served.of(recorded_folder(tmp_path), base_path="/lab")
+    for path in ("/lab/compare/?run=campaign-v4.evenhand", "/lab/run/campaign-v4.evenhand/"):
+        assert mine.get(path).status == 404
+
+
+@pytest.mark.parametrize("base", ["lab", "/lab/", "/a b", '/"', "//evil", "/<", "/run", "/api/x"])
 def test_a_base_path_that_is_none_is_refused(base: str) -> None:
     with pytest.raises(EvenhandError) as refused:
         AccessRules(base_path=base)

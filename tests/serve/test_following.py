@@ -184,3 +184,18 @@ def test_what_is_measured_there_has_the_time_of_this_host(here: Path) -> None:
     assert first is not None
     assert first.written_at > 1_700_000_000
     assert others == [None, None]
+    # What stays as it is gets older, so that its pages say that there is no sign of it.
+    follower._take({"gone": [], "running": running}, io.BytesIO())
+    assert follower.running["a.evenhand"] is first
+    follower._take({"gone": [], "running": {"a.evenhand": {**told, "repetition": 2}}}, io.BytesIO())
+    again = follower.running["a.evenhand"]
+    assert again is not None
+    assert (again.repetition, again.written_at > first.written_at) == (2, True)
+
+
+def test_a_long_name_is_kept(here: Path) -> None:
+    followed = FollowedFolder.of("ssh:lab", "evenhand")
+    followed.copies.mkdir(parents=True)
+    name = "a" * (255 - len(".evenhand")) + ".evenhand"
+    Follower(followed)._take(run_of(name), io.BytesIO(b"12345"))
+    assert [path.name for path in followed.copies.iterdir()] == [name]

@@ -6,12 +6,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from contextlib import suppress
+import sqlite3
+import time
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from evenhand.base.errors import HostError
 from evenhand.run import RunStore
 from evenhand.run.run_file import campaign_locked
 from evenhand.serve import index as index_module
@@ -27,6 +30,10 @@ def looked(folder: Path, cache: Path | None = None) -> RunIndex:
     while found.unread:
         found.refresh()
     return found
+
+
+def state_of_a(found: RunIndex) -> str:
+    return str(found.entries["a.evenhand"].state)
 
 
 def forged(runs: str) -> str:
@@ -175,3 +182,54 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -
     found = looked(recorded_folder(tmp_path), tmp_path / "file" / "index.json")
     found.save()
     assert len(found.entries) == 5
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_be_read_later_is_read_then(tmp_path: Path) -> None:
+    path = copy_recorded("throughput-v6", tmp_path / "a.evenhand")
+    path.chmod(0)
+    found = looked(tmp_path)
+    assert state_of_a(found) == "unreadable"
+    path.chmod(0o644)
+    found.refresh(is_forced=True)
+    assert state_of_a(found) == "finished"
+
+
+def test_what_could_not_be_read_for_a_cause_elsewhere_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No room for a copy, or a lock: the file stays as it is. What is kept of it is no answer after a restart
+    either."""
+    (tmp_path / "runs").mkdir()
+    copy_recorded("throughput-v6", tmp_path / "runs" / "a.evenhand")
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise HostError("no room", code="run.no-room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(index_module, "read_record", fail)
+        found = looked(tmp_path / "runs", tmp_path / "cache")
+        found.save()
+        assert state_of_a(found) == "unreadable"
+    found.refresh(is_forced=True)
+    assert state_of_a(found) == "unreadable"  # it was just tried
+    later_s = time.monotonic() + 60
+    monkeypatch.setattr(time, "monotonic", lambda: later_s)
+    found.refresh(is_forced=True)
+    assert state_of_a(found) == "finished"
+    assert state_of_a(looked(tmp_path / "runs", tmp_path / "cache")) == "finished"
+
+
+@pytest.mark.parametrize("plan", ['{"udp_ports": []}', '{"udp_ports": {"source": [null]}}', "{}", '"x"'])
+def test_a_file_that_nobody_foresaw_does_not_hide_the_others(
+    tmp_path: Path, plan: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_recorded("campaign-v4", tmp_path / "a.evenhand")
+    copy_recorded("throughput-v6", tmp_path / "b.evenhand")
+    with closing(sqlite3.connect(tmp_path / "a.evenhand")) as connection, connection:
+        connection.execute("UPDATE searches SET plan = ?", [plan])
+    found = looked(tmp_path)
+    assert found.entries["a.evenhand"].state in (RunState.UNREADABLE, RunState.FINISHED)
+    assert found.entries["b.evenhand"].state is RunState.FINISHED
+    monkeypatch.setattr(index_module, "_facts", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in read_facts(tmp_path / "b.evenhand", 0.0).error

@@ -189,3 +189,16 @@ def test_a_capture_beside_the_run_can_be_had_and_nothing_else(tmp_path: Path) ->
     capture.rename(tmp_path / "other")
     capture.symlink_to(tmp_path / "other")
     assert mine.get(address).status == 404
+
+
+@pytest.mark.parametrize("name", ["c" * 300 + ".pcapng", "c\0.pcapng"])
+def test_a_capture_with_a_name_that_no_file_has_is_none(tmp_path: Path, name: str) -> None:
+    path = copy_recorded("throughput-v6", tmp_path / "a.evenhand")
+    (command,) = read_record(path).commands
+    with closing(sqlite3.connect(path)) as connection, connection:
+        named = json.dumps([*command, "--capture", name])
+        connection.execute("UPDATE sessions SET command = ?", (named,))
+    mine = Served.of(tmp_path)
+    for page in ("/run/a.evenhand", "/run/a.evenhand/report"):
+        assert mine.get(page).status == 200
+    assert mine.get("/run/a.evenhand/download/capture").status == 404

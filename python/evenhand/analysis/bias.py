@@ -176,8 +176,8 @@ def ports_vary(record: PointRecord) -> bool:
     sent = sent_plan(record)
     if sent is not None:
         return any(
-            ports["mode"] != "fixed" and ports["first"] != ports["last"]
-            for ports in sent["udp_ports"].values()
+            ports.get("mode") != "fixed" and ports.get("first") != ports.get("last")
+            for ports in sent.get("udp_ports", {}).values()
         )
     plan = plan_of(record.point)
     return plan is None or any(

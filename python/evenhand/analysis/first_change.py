@@ -185,7 +185,8 @@ def _are_equal(measured: Sequence[Measured], last: int, goal: ChangeGoal) -> boo
     scatter = max(scatter, (goal.resolution * means[0]) ** 2)
     error = math.sqrt(scatter * sum(1 / len(values) for values in ends))
     reach = student_quantile((1 + goal.confidence) / 2, free) * error
-    return abs(means[1] - means[0]) + reach < goal.smallest * abs(means[0])
+    # Both are 0 where all builds lose nothing.
+    return abs(means[1] - means[0]) + reach <= goal.smallest * abs(means[0])
 
 
 def _answer(

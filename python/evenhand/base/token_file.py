@@ -38,7 +38,9 @@ def read_token(path: Path) -> str:
             where=f"--token-file {path}",
             next_step=f"Make another one: {again}",
         )
-    if mode & 0o077:
+    # systemd gives credentials to a service's user by an access list, which shows as rights of the group.
+    is_credential = path.parent == Path(os.environ.get("CREDENTIALS_DIRECTORY", "-"))
+    if mode & (0o007 if is_credential else 0o077):
         raise RequestError(
             f"other users may read the token (mode {mode & 0o777:04o})",
             code="base.token-not-secret",

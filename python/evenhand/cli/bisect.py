@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import subprocess
 import sys
@@ -31,6 +32,7 @@ EXAMPLE = (
     " $EVENHAND_BUILD' --campaign gate.toml --folder hunt"
 )
 VERSION = 1
+NOT_BEGUN = "run.interrupted-before-it-began"
 NAME = re.compile(rf"\d{{4,}}-build(\d+)(?:{re.escape(SUFFIX)}|\.skipped)")
 MOST_MISSES = 3
 """Measurements of a build in a row without a number after which it is left out. One may be the fault of the
@@ -143,14 +145,21 @@ class _Hunt:
     point: str | None
     folder: Path
     unit_of: str = ""
+    began_with: int = 0
+    """Files that were there when this command began."""
 
     def open(self) -> None:
         """RequestError if the folder is of another hunt."""
         self.folder.mkdir(parents=True, exist_ok=True)
         state = self.folder / "bisect.json"
-        asked = {"builds": list(self.builds), "command": list(self.command), "point": self.point}
-        known = read_state(state, version=VERSION, key="asked")
-        if known is None and not self._files():
+        asked = {
+            "builds": list(self.builds),
+            "command": list(self.command),
+            "point": self.point,
+            "campaign": _digest(self.command[1]),
+        }
+        known, self.began_with = read_state(state, version=VERSION, key="asked"), len(self._files())
+        if known is None and not self.began_with:
             replace_state(state, {"version": VERSION, "asked": asked})
         elif known != asked:
             raise RequestError(
@@ -165,10 +174,13 @@ class _Hunt:
         values: list[tuple[int, float]] = []
         skipped: set[int] = set()
         misses: Counter[int] = Counter()  # since the last number of a build
-        for path, place in self._files():
-            record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
-            if record is not None and record.finished_at is None:
+        for number, (path, place) in enumerate(self._files()):
+            if _is_cut_short(path):
                 continue  # it is gone on with
+            is_end = place in (0, len(self.builds) - 1)
+            if is_end and path.suffix != SUFFIX and number < self.began_with:
+                continue  # without it there is no answer: who repeats the command wants another try
+            record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
             found = None if record is None else self._point(record.points)
             if found is not None and found.statistics is not None and not found.is_at_least:
                 values.append((place, found.statistics.median))
@@ -176,7 +188,7 @@ class _Hunt:
                 continue
             misses[place] += 1
             # What was measured before can be installed: a command that fails then had a bad moment.
-            is_impossible = found is None and place not in {other for other, _ in values}
+            is_impossible = found is None and not is_end and place not in {other for other, _ in values}
             if is_impossible or misses[place] == MOST_MISSES:
                 skipped.add(place)
         return [(place, value) for place, value in values if place not in skipped], skipped
@@ -185,13 +197,14 @@ class _Hunt:
         """Install a build and measure it. HostError if the measurement itself is not possible."""
         build, files = self.builds[place], self._files()
         cut_short = [path for path, at in files if at == place and _is_cut_short(path)]
-        path = next(iter(cut_short), self.folder / f"{len(files) + 1:04d}-build{place}{SUFFIX}")
+        another = self.folder / f"{len(files) + 1:04d}-build{place}{SUFFIX}"
+        path = next(iter(cut_short), another)
         err().print(f"Build {build} ({place + 1} of {len(self.builds)}):", markup=False, style="bold")
         environment = {"EVENHAND_BUILD": build}
         done = run_shell_command(self.install, timeout_s=self.timeout_s, environment=environment)
         if done.exit_code != 0:
             why = "did not end in time" if done.exit_code is None else f"ended with {done.exit_code}"
-            path.with_suffix(".skipped").write_text(f"--install {why}\n{done.output}", encoding="utf-8")
+            another.with_suffix(".skipped").write_text(f"--install {why}\n{done.output}", encoding="utf-8")
             said = done.output.strip().rpartition("\n")[2]
             err().print(
                 f"It was not installed: the command of --install {why}{': ' if said else '.'}{visible(said)}",
@@ -199,7 +212,10 @@ class _Hunt:
                 style="yellow",
             )
             return
-        verb = [*self.command, *(["--resume"] if cut_short else []), "--run", str(path), "--no-html"]
+        is_begun = bool(cut_short) and not _is_empty(path)
+        if cut_short and not is_begun:
+            path.unlink()
+        verb = [*self.command, *(["--resume"] if is_begun else []), "--run", str(path), "--no-html"]
         ended = subprocess.run(
             [sys.executable, "-m", "evenhand", *verb], stdout=subprocess.DEVNULL, check=False
         )
@@ -263,7 +279,26 @@ def _one_of(keys: Sequence[str], point: str | None) -> str:
 
 
 def _is_cut_short(path: Path) -> bool:
-    return path.suffix == SUFFIX and read_record(path, with_trials=False).finished_at is None
+    return path.suffix == SUFFIX and (
+        _is_empty(path) or read_record(path, with_trials=False).finished_at is None
+    )
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether its measurement was stopped before the file had a run."""
+    try:
+        read_record(path, with_trials=False)
+    except RequestError as error:
+        if error.code != NOT_BEGUN:
+            raise
+        return True
+    return False
+
+
+def _digest(campaign: str) -> str:
+    """Of what the file says; empty for a preset."""
+    path = Path(campaign)
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
 def _read_builds(path: Path) -> list[str]:

@@ -17,8 +17,11 @@ _WAITS_S = 120
 """How long a routing daemon may take to hand a million routes to the kernel."""
 
 
-def _file(setup: DutSetup, many: ManyRoutes, line: Line, *, end: str = "", begin: str = "") -> RoutesFile:
-    """Its name, and what it has."""
+def _file(
+    setup: DutSetup, many: ManyRoutes, line: Line, *, end: str = "", begin: str = "", is_undo: bool = False
+) -> RoutesFile:
+    """Its name, and what it has. What takes the routes back has a name of its own: the file of the set-up may
+    still lie on the DUT."""
 
     def lines() -> Iterator[str]:
         yield begin
@@ -26,7 +29,9 @@ def _file(setup: DutSetup, many: ManyRoutes, line: Line, *, end: str = "", begin
             yield f"{line(many, text)}\n"
         yield end
 
-    return RoutesFile(name=f"evenhand-{plan_file_name(setup.plan.name)}-{many.side}.routes", lines=lines)
+    undo = "-undo" if is_undo else ""
+    name = f"evenhand-{plan_file_name(setup.plan.name)}-{many.side}{undo}.routes"
+    return RoutesFile(name=name, lines=lines)
 
 
 def _purpose(many: ManyRoutes) -> str:
@@ -37,10 +42,11 @@ def _purpose(many: ManyRoutes) -> str:
 
 
 def _notes(many: ManyRoutes, file: RoutesFile) -> tuple[str, ...]:
-    return (
-        f"Copy {file.name} to the DUT first, into the folder in which this script is run.",
-        f"{many.cost}.",
-    )
+    return (_copied(file), f"{many.cost}.")
+
+
+def _copied(file: RoutesFile) -> str:
+    return f"Copy {file.name} to the DUT first, into the folder in which this script is run."
 
 
 def _is_there(file: RoutesFile) -> str:
@@ -92,7 +98,8 @@ def frr_many(setup: DutSetup, many: ManyRoutes) -> Step:
     def line(of: ManyRoutes, text: str) -> str:
         return f"{word} route {text} {of.next_hop} {of.interface}"
 
-    file, back = _file(setup, many, line), _file(setup, many, lambda of, text: f"no {line(of, text)}")
+    file = _file(setup, many, line)
+    back = _file(setup, many, lambda of, text: f"no {line(of, text)}", is_undo=True)
     return Step(
         part="routes",
         purpose=_purpose(many),
@@ -105,6 +112,7 @@ def frr_many(setup: DutSetup, many: ManyRoutes) -> Step:
         undo=(_is_there(back), f"vtysh -f {back.name}"),
         files=(file,),
         undo_files=(back,),
+        undo_notes=(_copied(back),),
     )
 
 
@@ -151,7 +159,7 @@ def vpp_many(setup: DutSetup, many: ManyRoutes) -> Step:
     def line(verb: str) -> Line:
         return lambda of, text: f"ip route {verb} {text} via {of.next_hop} {of.interface}"
 
-    file, back = _file(setup, many, line("add")), _file(setup, many, line("del"))
+    file, back = _file(setup, many, line("add")), _file(setup, many, line("del"), is_undo=True)
     table = "ip fib" if many.prefixes.version == 4 else "ip6 fib"
     count = (
         f"vppctl show {table} < /dev/null | grep -c 'via {many.next_hop} {many.interface}' || true"  # 0 fails
@@ -167,6 +175,7 @@ def vpp_many(setup: DutSetup, many: ManyRoutes) -> Step:
         undo=(_is_there(back), f'vpp exec "$PWD/{back.name}"'),
         files=(file,),
         undo_files=(back,),
+        undo_notes=(_copied(back),),
     )
 
 
@@ -178,13 +187,13 @@ def junos_many(setup: DutSetup, many: ManyRoutes) -> Step:
         return lambda of, text: f"{verb} routing-options {table} route {text}{way}"
 
     file = _file(setup, many, line("set", f" next-hop {many.next_hop}"))
-    back = _file(setup, many, line("delete", ""))
+    back = _file(setup, many, line("delete", ""), is_undo=True)
     shown = "inet.0" if many.prefixes.version == 4 else "inet6.0"
     return Step(
         part="routes",
         purpose=_purpose(many),
         notes=(
-            f"Copy {file.name} to /var/tmp on the DUT first, such as with scp.",
+            _copied_to_junos(file),
             f"Count them after the commit: show route summary table {shown}. A forwarding engine that has"
             " no room for all of them says so in the log only (show log messages | match resource).",
         ),
@@ -192,4 +201,9 @@ def junos_many(setup: DutSetup, many: ManyRoutes) -> Step:
         undo=(f"load set /var/tmp/{back.name}",),
         files=(file,),
         undo_files=(back,),
+        undo_notes=(_copied_to_junos(back),),
     )
+
+
+def _copied_to_junos(file: RoutesFile) -> str:
+    return f"Copy {file.name} to /var/tmp on the DUT first, such as with scp."

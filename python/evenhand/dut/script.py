@@ -84,6 +84,8 @@ class Step:
     files: tuple[RoutesFile, ...] = ()
     """That `do` reads, and below `undo`."""
     undo_files: tuple[RoutesFile, ...] = ()
+    undo_notes: tuple[str, ...] = ()
+    """Sentences for whoever takes it back."""
 
 
 def nothing_refused(setup: DutSetup) -> None:
@@ -211,7 +213,7 @@ class DutScript:
 
     def notes(self) -> list[str]:
         """What is to be known and is not a command."""
-        return [] if self.is_undo else [note for step in self.steps for note in step.notes]
+        return [note for step in self.steps for note in (step.undo_notes if self.is_undo else step.notes)]
 
     def text(self) -> str:
         """The commands with comments, to be read and run. Begins with the warning of an isolated environment
@@ -233,7 +235,7 @@ class DutScript:
         ]
         for step in self.steps:
             commands = step.undo if self.is_undo else step.do
-            notes = () if self.is_undo else step.notes
+            notes = step.undo_notes if self.is_undo else step.notes
             if commands or notes:
                 purpose = f"Take back: {step.purpose}" if self.is_undo else step.purpose
                 blocks.append(

@@ -91,7 +91,7 @@ def refuse_borrowed(name: str, *, force: bool) -> None:
     if borrower is not None and not force:
         raise locks.InUseError(
             f"the lab {name!r} is in use by a campaign, or is given back after one: {borrower}",
-            code="base.in-use",
+            code="rig.lab-borrowed",
             where="lab",
             next_step="Wait until it has ended, or stop it; then its lab is what it was before.",
         )

@@ -15,7 +15,7 @@ from evenhand.plan.ranges import Mode
 LONGEST_LIST = 1024
 """Values of a list."""
 _MODES: tuple[Mode, ...] = ("pseudorandom", "increment", "decrement")
-_RANGE = re.compile(r"(.+?)-(.+?)(?::([a-z]+))?")
+_RANGE = re.compile(r"(.+?)-(.+?)(?::(pseudorandom|increment|decrement))?")
 _KEYS = ("values", "first", "last", "count", "step", "mode")
 
 

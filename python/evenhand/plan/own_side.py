@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,16 @@ from evenhand.plan.prefixes import WIDTH, PrefixSet, pack_prefixes, unpacked
 from evenhand.plan.ranges import Address, HostRange, Interface, IpVersion, Mode, Network
 from evenhand.plan.sides import BENCHMARKING_BLOCK, MOST_ROUTE_OBJECTS, PlanSide, SideName
 
+NO_HOSTS: Mapping[IpVersion, tuple[Network, ...]] = {
+    4: tuple(
+        map(
+            ipaddress.ip_network,
+            ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "255.255.255.255/32"),
+        )
+    ),
+    6: tuple(map(ipaddress.ip_network, ("::/127", "fe80::/10", "ff00::/8"))),
+}
+"""This machine, loopback, link-local, multicast, broadcast."""
 MOST_LINK_HOSTS = 1 << 24
 """Hosts on the link, each of which the tester answers for."""
 
@@ -61,8 +71,10 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
             where=f"{name}.gateway",
             next_step="Write the tester's own address on that link, or omit it if the hosts are there.",
         )
+    _check_is_station(f"{name}.dut", given.dut.ip, given.dut.network)
     gateway = None
     if given.gateway is not None:
+        _check_is_station(f"{name}.gateway", given.gateway, given.dut.network)
         gateway = ipaddress.ip_interface((given.gateway, given.dut.network.prefixlen))
     prefixes: PrefixSet | None = None
     routes: tuple[Network, ...] = ()
@@ -75,6 +87,9 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
     if prefixes is not None:
         host_range: Hosts = hosts_of_prefixes(prefixes, choose=given.choose, mode=given.mode)
         _check_version(name, version, prefixes.version)
+        for network in NO_HOSTS[version]:
+            if (overlapping := prefixes.overlapping(network)) is not None:
+                raise _no_host(f"{name}.{'hosts' if given.texts else 'prefixes'}", str(overlapping), network)
         if gateway is None:
             raise PlanError(
                 "several prefixes are behind a gateway, and none is given",
@@ -87,12 +102,43 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
             routes = tuple(prefixes.as_networks())
     else:
         host_range, routes = _one_range(name, version, given)
+        for network in NO_HOSTS[version]:
+            if any(network.overlaps(route) for route in routes) and _has_hosts_in(host_range, network):
+                raise _no_host(f"{name}.hosts", given.texts[0], network)
         if gateway is None:
             routes = ()
         elif not isinstance(host_range, HostRange) and "/" in given.texts[0]:
             prefixes = _listed(name, given.texts)
     return PlanSide(
         name=name, dut=(given.dut,), gateway=gateway, host_range=host_range, routes=routes, prefixes=prefixes
+    )
+
+
+def _check_is_station(where: str, address: Address, link: Network) -> None:
+    """PlanError for an address of the link that names no station: its first one, and in IPv4 its last one."""
+    if link.num_addresses <= 2:
+        return
+    is_last = address.version == 4 and address == link.broadcast_address
+    if is_last or address == link.network_address:
+        raise PlanError(
+            f"{address} is the {'broadcast' if is_last else 'network'} address of {link}, not a station's",
+            code="plan.not-a-station",
+            where=where,
+            next_step=f"Use another address of it, such as {link[1]}.",
+        )
+
+
+def _has_hosts_in(hosts: Hosts, network: Network) -> bool:
+    first, last = hosts.first_address, hosts.last_address
+    return int(first) <= int(network.broadcast_address) and int(network.network_address) <= int(last)
+
+
+def _no_host(where: str, what: str, network: Network) -> PlanError:
+    return PlanError(
+        f"{what} has addresses of {network}, which no router forwards to a host",
+        code="plan.not-hosts",
+        where=where,
+        next_step="Use addresses that hosts can have.",
     )
 
 
@@ -153,7 +199,7 @@ def _generated(name: SideName, version: IpVersion, given: OwnHosts, links: Seque
     block = BENCHMARKING_BLOCK[version, name]
     if given.first is not None:
         _check_version(name, version, given.first.version)
-    lengths: Lengths = given.lengths or (24 if version == 4 else 64)
+    lengths: Lengths = (24 if version == 4 else 64) if given.lengths is None else given.lengths
     try:
         return make_prefixes(
             given.routes or 0,

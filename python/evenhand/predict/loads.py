@@ -31,7 +31,7 @@ from evenhand.plan import (
     receiving_side,
     sending_side,
 )
-from evenhand.plan.host_list import HostList, Hosts
+from evenhand.plan.host_list import HostList, Hosts, countable
 from evenhand.plan.prefixes import WIDTH
 from evenhand.predict.flow_fields import (
     ADDRESSES,
@@ -178,9 +178,18 @@ class Prediction:
         """Highest load per direction at which no element gets more than `rate_fps`; None without it."""
         return None if self.plateau_fps is None else self.plateau_fps * float(self.share_of_plateau)
 
+    @property
+    def hosts(self) -> dict[str, int]:
+        """Hosts of each network of a side; of a list of networks, all of them, exactly."""
+        ranges = {side.name: side.host_range for side in self.plan.sides}
+        return {
+            name: each.address_count if each.network_count == 1 else each.count
+            for name, each in ranges.items()
+        }
+
     def to_document(self) -> dict[str, Any]:
         return {
-            "hosts": self.plan.hosts.to_document(),
+            "hosts": {side: countable(count) for side, count in self.hosts.items()},
             "networks": self.plan.networks.to_document(),
             "directions": list(self.directions),
             "combinations": self.combinations,

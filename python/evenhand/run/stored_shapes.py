@@ -143,6 +143,7 @@ SHAPES: Mapping[str, Shape] = {
     "points.document": table(goal=_GOAL),
     "repetitions.result": _RESULT,
     "searches.goal": _GOAL,
+    "searches.plan": table(udp_ports=table_of(table(mode=text))),
     "searches.result": _RESULT,
     "searches.setup": _SETUP,
     "testbeds.document": _BEDS,

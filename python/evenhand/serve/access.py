@@ -33,6 +33,8 @@ HEADERS = {
 }
 DAY_S = 86_400
 COOKIE = "evenhand"
+OWN_PATHS = ("api", "compare", "events", "login", "metrics", "run", "static", "trend")
+"""What paths of this server begin with. One of them as base path would be taken away from its own pages."""
 MOST_OCTETS = 4096  # the most that is sent to the login
 
 
@@ -53,13 +55,15 @@ class AccessRules:
     is_socket_file: bool = False
 
     def __post_init__(self) -> None:
-        """RequestError for a base path that is none."""
-        if not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", self.base_path):
+        """RequestError for a base path that is none, or that pages have of their own."""
+        is_own = self.base_path.split("/")[1:2] in ([name] for name in OWN_PATHS)
+        if is_own or not re.fullmatch(r"(/[A-Za-z0-9._~-]+)*", self.base_path):
             raise RequestError(
                 f"{self.base_path!r} is not a base path",
                 code="serve.not-a-base-path",
                 where="--base-path",
-                next_step="Write it as /lab: it begins with a slash, and does not end with one.",
+                next_step="Write it as /lab: it begins with a slash, does not end with one, and is none of"
+                f" /{', /'.join(OWN_PATHS)}.",
             )
 
 
@@ -124,7 +128,9 @@ class GuardedApp:
                 body += part
                 if len(body) > MOST_OCTETS:
                     return PlainTextResponse("That is too much.\n", 413)
-        given = parse_qs(body.decode("latin-1"), max_num_fields=4).get("token", [""])[0].strip()
+        given = ""
+        with suppress(ValueError):  # too many fields
+            given = parse_qs(body.decode("latin-1"), max_num_fields=4).get("token", [""])[0].strip()
         if not _are_same(given, token):
             return RedirectResponse(f"{self.rules.base_path}/login?wrong=1", 303)
         is_https = self.rules.is_behind_proxy and request.headers.get("x-forwarded-proto") == "https"

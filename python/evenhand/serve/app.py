@@ -7,10 +7,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, suppress
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -100,8 +101,10 @@ def make_app(watcher: Watcher, rules: AccessRules) -> GuardedApp:
             "/api/trend", _document(lambda request: _said("trend", trend_document(pages.trend_of(request))))
         ),
     ]
-    handlers: Any = {EvenhandError: site.failed, HTTPException: site.failed}
-    return GuardedApp(Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers), rules)
+    handlers: Any = dict.fromkeys((EvenhandError, HTTPException, OSError), site.failed)
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # it would lose the base path
+    return GuardedApp(app, rules)
 
 
 def _page(draw: Callable[[Request], str], status: int = 200) -> Callable[[Request], Response]:
@@ -118,6 +121,8 @@ class _Site:
 
     watcher: Watcher
     pages: Pages
+    printing: threading.Lock = field(default_factory=threading.Lock)
+    """One PDF at a time: each takes a browser, and a tester may be on this machine."""
 
     async def list_events(self, request: Request) -> Response:
         async def news() -> AsyncIterator[str]:
@@ -169,7 +174,14 @@ class _Site:
     def failed(self, request: Request, error: Exception) -> Response:
         """What cannot be shown, as a page or as a document."""
         status = getattr(error, "status_code", 503 if isinstance(error, HostError) else 400)
-        if not isinstance(error, EvenhandError):
+        if isinstance(error, OSError):
+            status, what = 503, error.strerror or type(error).__name__
+            error = HostError(
+                f"it cannot be read or made now: {what}",
+                code="serve.not-now",
+                next_step="Try again. The server needs room on its disk, and the right to read the file.",
+            )
+        elif not isinstance(error, EvenhandError):
             error = RequestError(
                 "nothing is shown at this address",
                 code="serve.nothing-there",
@@ -194,7 +206,8 @@ class _Site:
         record = read_record(path)
         if kind in EXPORTS:
             suffix, media, export = EXPORTS[kind]
-            return export(record), suffix, media
+            with self.printing if kind == "pdf" else nullcontext():
+                return export(record), suffix, media
         capture = capture_of(record) if kind == "capture" else None
         if capture is None:
             raise HTTPException(404)
@@ -254,6 +267,7 @@ HELP = {
     "evenhand_trial_loss_ratio": "Loss so far of the running trial, of frames that have settled.",
     "evenhand_trial_delay_seconds": "Mean delay of the last moments of the running trial.",
     "evenhand_point_value": "Median of a point in the latest run of a DUT, in its unit.",
+    "evenhand_point_is_lower_bound": "1 if it is at least that, 0 otherwise.",
     "evenhand_point_minimum": "Lowest repetition of it.",
     "evenhand_point_maximum": "Highest repetition of it.",
     "evenhand_run_created_seconds": "When the latest run of a DUT began, since 1970.",
@@ -280,7 +294,9 @@ def _samples(watcher: Watcher, pages: Pages) -> Iterator[Sample]:
     states = Counter(entry.state for entry in entries)
     yield from (("evenhand_runs", {"state": str(state)}, float(states[state])) for state in RunState)
     for name, live in watcher.live.items():
-        sample = next(reversed(live.samples), None) if live.running is not None else None
+        sample, running = next(reversed(live.samples), None), live.running
+        if running is None or sample is None or running.trial != sample["trial"] or not running.directions:
+            sample = None  # nothing is sent: the sample is of the trial before
         for direction in ("forward", "reverse"):
             found = {} if sample is None else sample.get(direction, {})
             labels = {"run": name, "direction": direction}
@@ -315,5 +331,6 @@ def _of_run(index: RunIndex, dut: str, entry: Entry) -> Iterator[Sample]:
         }
         if statistics is not None:
             yield "evenhand_point_value", labels, statistics.median
+            yield "evenhand_point_is_lower_bound", labels, float(found.is_at_least)
             yield "evenhand_point_minimum", labels, statistics.minimum
             yield "evenhand_point_maximum", labels, statistics.maximum

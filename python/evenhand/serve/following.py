@@ -56,15 +56,20 @@ def send_runs(folder: Path, source: IO[bytes], sink: IO[bytes]) -> None:
     while True:
         index.refresh()
         for name, entry in index.entries.items():
-            is_early = entry.state is RunState.RUNNING and not_before_s.get(name, 0.0) > time.monotonic()
+            is_again = entry.state is RunState.RUNNING or name not in sent
+            is_early = is_again and not_before_s.get(name, 0.0) > time.monotonic()
             if sent.get(name) == entry.stamp[3] or is_early:
                 continue
             began_s = time.thread_time()
+            try:
+                with closing(copy_to_memory(index.folder / name)) as connection:
+                    content = connection.serialize()
+            except EvenhandError:
+                not_before_s[name] = time.monotonic() + AGAIN_S
+                continue
             sent[name] = entry.stamp[3]
-            with suppress(EvenhandError), closing(copy_to_memory(index.folder / name)) as connection:
-                content = connection.serialize()
-                _say(sink, {"run": name, "stamp": sent[name], "octets": len(content)})
-                sink.write(content)
+            _say(sink, {"run": name, "stamp": sent[name], "octets": len(content)})
+            sink.write(content)
             not_before_s[name] = time.monotonic() + (time.thread_time() - began_s) / READING_SHARE
         gone = [] if index.unread else list(sent.keys() - index.entries.keys())
         running = {
@@ -172,7 +177,7 @@ class Follower:
                     self._take(json.loads(head), process.stdout)
             except OSError as error:
                 why = f"no copy can be kept here: {error.strerror}"
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            except Exception as error:  # whatever it sends, it is tried again
                 why = f"what it sends is not understood: {error}"
             process.kill()
             listener.join(1)
@@ -197,13 +202,15 @@ class Follower:
             return
         for name in map(_name, head["gone"]):
             (self.followed.copies / name).unlink(missing_ok=True)
-        self.running = {_name(name): _here(document) for name, document in head["running"].items()}
+        self.running = {
+            _name(name): _here(document, self.running.get(name)) for name, document in head["running"].items()
+        }
 
     def _keep(self, name: str, stamp: int, content: bytes, octets: int) -> None:
         """Replace the copy."""
         if len(content) < octets:
             return  # the connection has ended
-        part = self.followed.copies / f".{name}.part"
+        part = self.followed.copies / ".part"
         try:
             part.write_bytes(content)
             os.utime(part, ns=(stamp, stamp))
@@ -213,10 +220,12 @@ class Follower:
             raise
 
 
-def _here(document: Any) -> RunningTrial | None:
-    """With the time of this host: its clock means nothing here."""
+def _here(document: Any, before: RunningTrial | None) -> RunningTrial | None:
+    """With the time of this host: that of the other means nothing here. What stays the same gets older."""
     found = checked_running(document)
-    return None if found is None else replace(found, written_at=time.time())
+    if found is None or before is None or replace(found, written_at=before.written_at) != before:
+        return None if found is None else replace(found, written_at=time.time())
+    return before
 
 
 def _name(name: Any) -> str:

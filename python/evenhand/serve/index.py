@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.analysis import analyse
-from evenhand.base.errors import EvenhandError, RequestError
+from evenhand.base.errors import EvenhandError, HostError, RequestError
 from evenhand.base.folders import read_state, replace_state
 from evenhand.base.locks import held_names, holder_of
 from evenhand.base.visible import visible
@@ -37,7 +37,8 @@ MEASURED_WITHIN_S = 48 * 3600
 """A file that was not written for so long is measured by nobody: each trial is written, and so is a campaign
 that goes on."""
 
-Stamp = tuple[int, int, int, int]
+Stamp = tuple[int, int, int, int, int]
+NO_STAMP: Stamp = (0, 0, 0, 0, 0)
 RunningThere = Callable[[], Mapping[str, RunningTrial | None]]
 
 
@@ -58,7 +59,8 @@ class RunFacts:
 
     `is_ended`: its last session has ended in order. `dut`: names of its testbeds. `headlines`: verdict of
     each IP version, or else numbers; `style` of them: good, bad or empty. `share` and `left_s`: how much of a
-    campaign is measured, and the expected time that is left. `error`: why it cannot be read.
+    campaign is measured, and the expected time that is left. `error`: why it cannot be read; `is_passing`:
+    for now, since the cause is not in the file.
     """
 
     title: str = ""
@@ -76,11 +78,13 @@ class RunFacts:
     share: float | None = None
     left_s: float | None = None
     error: str = ""
+    is_passing: bool = False
 
 
 def stamp_of(facts: os.stat_result) -> Stamp:
     """What is another one when the file was written or replaced."""
-    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+    # The last one changes with the file's rights, too.
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def is_being_measured(path: Path, facts: os.stat_result, names: Collection[str] | None = None) -> bool:
@@ -125,8 +129,11 @@ def read_facts(path: Path, written_s: float) -> RunFacts:
         is_left = record.is_campaign and record.finished_at is None
         return _facts(record, *(_progress(path) if is_left else ()))
     except EvenhandError as error:
-        written = f"{datetime.fromtimestamp(written_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
-        return RunFacts(title=visible(path.name), created_at=written, error=visible(error.what))
+        why, is_passing = error.what, isinstance(error, HostError)
+    except Exception as error:  # a bug, or a file that nobody foresaw: the others are shown all the same
+        why, is_passing = f"{type(error).__name__}: {error}", False
+    written = f"{datetime.fromtimestamp(written_s, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return RunFacts(title=visible(path.name), created_at=written, error=visible(why), is_passing=is_passing)
 
 
 def _progress(path: Path) -> tuple[float | None, float]:
@@ -166,6 +173,7 @@ def _dut_of_searches(record: CampaignRecord) -> str:
 
 
 VERSION = 2
+AGAIN_S = 10.0  # after so long a file is read again that could not be read for a cause outside of it
 READING_S = 0.5  # for so long new files are read before what is known is shown
 SCAN_SHARE = 0.003  # largest share of a CPU that looking for new files takes, and reading a file that grows
 
@@ -225,7 +233,7 @@ class RunIndex:
         for name in was_running & found.keys() - self._running:
             with suppress(OSError):  # its last words may have come after the first look at it
                 found[name] = (self.folder / name).lstat()
-        changed = [name for name, of in found.items() if self._known.get(name, ("",))[0] != stamp_of(of)]
+        changed = [name for name, of in found.items() if self._is_to_be_read(name, of)]
         until_s, unread = time.monotonic() + READING_S, 0
         for name in sorted(changed, key=lambda name: found[name].st_mtime_ns, reverse=True):
             if time.monotonic() > until_s:
@@ -258,7 +266,8 @@ class RunIndex:
         can be written, it is read again the next time."""
         if self.cache is not None:
             # As one text: thousands of small values, one after the other, would take seconds.
-            text = json.dumps({name: [stamp, asdict(facts)] for name, (stamp, facts) in self._known.items()})
+            runs = {name: of for name, of in self._known.items() if not of[1].is_passing}
+            text = json.dumps({name: [stamp, asdict(facts)] for name, (stamp, facts) in runs.items()})
             with suppress(OSError):
                 replace_state(self.cache, {"version": VERSION, "runs": [_digest(text), text]})
 
@@ -289,10 +298,18 @@ class RunIndex:
 
     def _read(self, name: str, facts: os.stat_result) -> None:
         began_s = time.thread_time()
-        self._known[name] = (stamp_of(facts), read_facts(self.folder / name, facts.st_mtime))
-        self._not_before_s[name] = time.monotonic() + (time.thread_time() - began_s) / SCAN_SHARE
+        found = read_facts(self.folder / name, facts.st_mtime)
+        self._known[name] = (stamp_of(facts), found)
+        again_s = AGAIN_S if found.is_passing else (time.thread_time() - began_s) / SCAN_SHARE
+        self._not_before_s[name] = time.monotonic() + again_s
         if self._is_measured(name, facts, None):
             self._running.add(name)
+
+    def _is_to_be_read(self, name: str, facts: os.stat_result) -> bool:
+        """Whether it is another file than was read, or could not be read for a cause that may have gone."""
+        if name not in self._known or self._known[name][0] != stamp_of(facts):
+            return True
+        return self._known[name][1].is_passing and self._not_before_s.get(name, 0.0) <= time.monotonic()
 
     def _is_measured(self, name: str, facts: os.stat_result, locks: Collection[str] | None) -> bool:
         """A file that was not read yet is asked when it is."""

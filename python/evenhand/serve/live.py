@@ -23,7 +23,7 @@ from evenhand.run.figures import RunningTrial
 from evenhand.run.point_document import read_point
 from evenhand.run.reading import RunTables, StoredRow, as_mapping, open_to_read
 from evenhand.serve.charts import inside_document
-from evenhand.serve.index import RunIndex, RunningThere, RunState, Stamp, running_trial
+from evenhand.serve.index import NO_STAMP, RunIndex, RunningThere, RunState, Stamp, running_trial
 
 KEPT = 900  # samples: some eight minutes
 MOST_LAPSES = 100
@@ -62,7 +62,7 @@ class LiveRun:
     _lapsed: tuple[Any, float] = (None, 0.0)  # the trial of the latest lapse, and when it began
     _stamp: Stamp | None = None
 
-    def look(self, stamp: Stamp = (0, 0, 0, 0)) -> None:
+    def look(self, stamp: Stamp = NO_STAMP) -> None:
         """Read what is new: of the file, if it has another stamp than before."""
         with suppress(EvenhandError):
             running = running_trial(self.path, self.there)
@@ -260,7 +260,10 @@ class Watcher:
     async def watch(self) -> None:
         """Until it is cancelled."""
         while True:
-            await asyncio.to_thread(self.look)
+            try:
+                await asyncio.to_thread(self.look)
+            except Exception as error:  # a bug must not leave pages that never change again
+                self.error = f"{type(error).__name__}: {error}"
             told = {name: dict(live.events) for name, live in self.live.items()}
             seen = (self.index.version, self.error, told)
             if seen != self._seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -96,9 +97,10 @@ def capture_of(record: CampaignRecord) -> Path | None:
         words = [part for word in command for part in word.split("=", 1)]
         for option, name in pairwise(words):
             path = record.path.with_name(Path(name).name or "-")
-            if option == "--capture" and path.is_file() and not path.is_symlink():
-                with path.open("rb") as file:
-                    return path if file.read(len(PCAPNG)) == PCAPNG else None
+            with suppress(OSError):  # a name that no file can have, or a file that this user may not read
+                if option == "--capture" and path.is_file() and not path.is_symlink():
+                    with path.open("rb") as file:
+                        return path if file.read(len(PCAPNG)) == PCAPNG else None
     return None
 
 
