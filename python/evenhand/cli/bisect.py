@@ -296,7 +296,7 @@ def _is_empty(path: Path) -> bool:
 
 
 def _digest(campaign: str) -> str:
-    """Of what the file says; empty for a preset."""
+    """A digest of the file; empty for a preset."""
     path = Path(campaign)
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 

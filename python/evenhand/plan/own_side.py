@@ -128,8 +128,8 @@ def _check_is_station(where: str, address: Address, link: Network) -> None:
         )
 
 
-def _has_hosts_in(hosts: Hosts, network: Network) -> bool:
-    first, last = hosts.first_address, hosts.last_address
+def _has_hosts_in(host_range: Hosts, network: Network) -> bool:
+    first, last = host_range.first_address, host_range.last_address
     return int(first) <= int(network.broadcast_address) and int(network.network_address) <= int(last)
 
 

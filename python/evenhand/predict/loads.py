@@ -179,7 +179,7 @@ class Prediction:
         return None if self.plateau_fps is None else self.plateau_fps * float(self.share_of_plateau)
 
     @property
-    def hosts(self) -> dict[str, int]:
+    def host_counts(self) -> dict[str, int]:
         """Hosts of each network of a side; of a list of networks, all of them, exactly."""
         ranges = {side.name: side.host_range for side in self.plan.sides}
         return {
@@ -189,7 +189,7 @@ class Prediction:
 
     def to_document(self) -> dict[str, Any]:
         return {
-            "hosts": {side: countable(count) for side, count in self.hosts.items()},
+            "hosts": {side: countable(count) for side, count in self.host_counts.items()},
             "networks": self.plan.networks.to_document(),
             "directions": list(self.directions),
             "combinations": self.combinations,

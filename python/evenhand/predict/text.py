@@ -49,7 +49,7 @@ def series_table(series: Sequence[Prediction]) -> Table:
     """A row for each number of hosts; the bar is full at the plateau."""
     rows: Iterator[list[str | Cell]] = (
         # The bar says nothing that the share next to it does not: without room for a table it is left out.
-        [format_count(point.hosts["left"]), *_cells(point), Cell("", bar=float(point.share_of_plateau))]
+        [format_count(point.host_counts["left"]), *_cells(point), Cell("", bar=float(point.share_of_plateau))]
         for point in series
     )
     return make_table([f"#{hosts_title(series[0].plan)}", *_columns(series[0]), ""], rows)
