@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -100,6 +100,13 @@ def test_on_two_cpus_a_second_router_shares_and_says_so(
         (line,) = others_lines(cpus)
         assert line.startswith("Warning: ")
         assert f"process {process.pid}" in line
+        with ExitStack() as stack:
+            stack.enter_context(chosen_cpus())
+            process.kill()
+            process.wait()
+            # One that shares is seen as well, also when the first one has ended.
+            third = stack.enter_context(chosen_cpus())
+        assert third == RouterCpus(router=0, tester=(1,), other=f"process {os.getpid()}", is_shared=True)
 
 
 def test_cpus_that_were_named_are_taken(tmp_path: Path) -> None:

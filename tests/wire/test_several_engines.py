@@ -306,12 +306,13 @@ def test_an_engine_that_hangs_is_lost_too_and_the_other_stops_long_before() -> N
     with group_of(2) as group:
         open_group(group, gateway_v4(), silent_ports(2))
         pid = process_of(group.members[1])
-        timer = threading.Timer(1.0, os.kill, (pid, signal.SIGSTOP))
-        timer.start()
-        try:
-            result = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS).measure(LONG_S, 1000)
-        finally:
-            timer.join()
+
+        def hang(event: Document) -> None:
+            if event.get("phase") == "sending":
+                os.kill(pid, signal.SIGSTOP)
+
+        measurer = EngineMeasurer(session=group, waits=WAITS, limits=LIMITS, on_event=hang)
+        result = measurer.measure(LONG_S, 1000)
     assert result.verdict is Verdict.INVALID
     assert [reason.text for reason in result.reasons] == [f"b: {HALTED}"]
     assert max(each.offered_frames for each in result.directions.values()) < 1000 * LONG_S / 4

@@ -38,6 +38,10 @@ class RouterCpus:
     """The other one has the router's CPU too: there was none for it."""
 
 
+MOST_ON_A_CPU = 4
+"""Routers that share a CPU and are seen by others."""
+
+
 @contextmanager
 def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
     """The router's CPU is locked until the block ends, so that the next router takes another one.
@@ -62,25 +66,34 @@ def chosen_cpus(cpus: Sequence[int] | None = None) -> Iterator[RouterCpus]:
             _try_lock(available[0], stack)
             yield RouterCpus(router=available[0], tester=tuple(available[1:]))
             return
-        holders = {cpu: holder for cpu in available if (holder := holder_of(_resource(cpu))) is not None}
+        holders = {cpu: holder for cpu in available if (holder := _holder(cpu)) is not None}
         other = next(iter(holders.values()), None)
         for cpu in available:
             rest = tuple(each for each in available if each != cpu and each not in holders)
-            if rest and _try_lock(cpu, stack):
+            if rest and cpu not in holders and _try_lock(cpu, stack):
                 yield RouterCpus(router=cpu, tester=rest, other=other)
                 return
+        # So that the next router sees this one, also when the other one has ended.
+        any(_try_lock(available[0], stack, place) for place in range(1, MOST_ON_A_CPU))
         yield RouterCpus(router=available[0], tester=tuple(available[1:]), other=other, is_shared=True)
 
 
-def _resource(cpu: int) -> Resource:
-    return Resource(key=f"reference router on CPU {cpu}", label=f"CPU {cpu}")
+def _resource(cpu: int, place: int = 0) -> Resource:
+    also = f", {place + 1} of several" if place else ""
+    return Resource(key=f"reference router on CPU {cpu}{also}", label=f"CPU {cpu}")
 
 
-def _try_lock(cpu: int, stack: ExitStack) -> bool:
+def _holder(cpu: int) -> str | None:
+    """Who has a router on this CPU."""
+    found = (holder_of(_resource(cpu, place)) for place in range(MOST_ON_A_CPU))
+    return next(filter(None, found), None)
+
+
+def _try_lock(cpu: int, stack: ExitStack, place: int = 0) -> bool:
     """False if another router has it. Where no folder for locks can be had, others are not seen, and no one
     is kept from anything."""
     try:
-        stack.enter_context(holding([_resource(cpu)], where="CPUs", next_step="Use another one."))
+        stack.enter_context(holding([_resource(cpu, place)], where="CPUs", next_step="Use another one."))
     except InUseError:
         return False
     except HostError:
