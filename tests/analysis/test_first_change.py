@@ -116,3 +116,12 @@ def test_what_cannot_be_searched_is_refused() -> None:
     for values in ({"confidence": 1.0}, {"resolution": 0.0}, {"smallest": 2.0}, {"most": 3}):
         with pytest.raises(RequestError):
             ChangeGoal(**values)
+
+
+def test_where_every_build_loses_nothing_nothing_has_changed() -> None:
+    """A loss of 0 has no scatter, and no ratio of anything to it says more."""
+    measured: list[tuple[int, float]] = []
+    while isinstance(wanted := next_build(measured, 16, GOAL), int):
+        measured.append((wanted, 0.0))
+        assert len(measured) < 20
+    assert wanted.kind == "none"
