@@ -43,3 +43,18 @@ def test_a_token_is_the_first_line_of_its_file(tmp_path: Path) -> None:
     path.write_text(f"{TOKEN}\nnot this\n")
     path.chmod(0o600)
     assert read_token(path) == TOKEN
+
+
+def test_a_credential_of_systemd_may_have_rights_of_its_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are how the access list of the service's own user shows."""
+    path = tmp_path / "token"
+    path.write_text(TOKEN)
+    path.chmod(0o440)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert read_token(path) == TOKEN
+    path.chmod(0o444)
+    with pytest.raises(EvenhandError) as refused:
+        read_token(path)
+    assert refused.value.code == "base.token-not-secret"

@@ -185,3 +185,26 @@ def test_addresses_of_one_group_are_those_of_the_list() -> None:
     """`Addresses.number` of a part is that of the whole list."""
     both = Addresses(np.array([0, 1], dtype=np.uint64), np.array([5, 6], dtype=np.uint64))
     assert both.part(np.array([False, True])).number(0) == (1 << 64) + 6
+
+
+def test_more_hosts_than_a_document_can_count_are_said_as_none() -> None:
+    """The number that draws are limited to was said in their place."""
+    plan = make_own_plan(
+        {
+            "left": {
+                "dut": "2001:2:0:1000::1/64",
+                "gateway": "2001:2:0:1000::2",
+                "hosts": ["2001:2:0:1::/64", "2001:2:0:4::/63"],
+            },
+            "right": {
+                "dut": "2001:2:0:9000::1/64",
+                "gateway": "2001:2:0:9000::2",
+                "hosts": "2001:2:0:8000::2-2001:2:0:8000::d",
+            },
+        },
+        where="edge.toml",
+        name="edge",
+    )
+    found = predict(plan, MODELS[0])
+    assert found.host_counts == {"left": 3 * 2**64, "right": 12}
+    assert found.to_document()["hosts"] == {"left": None, "right": 12}
