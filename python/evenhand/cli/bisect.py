@@ -23,7 +23,7 @@ from evenhand.base.units import format_ratio, parse_duration, parse_ratio
 from evenhand.base.visible import visible
 from evenhand.cli.common import JsonOption, err, out, write_json
 from evenhand.report.campaign_status import format_figure
-from evenhand.run import SUFFIX, PointRecord, read_record
+from evenhand.run import SUFFIX, CampaignRecord, PointRecord, read_record
 from evenhand.spec.file import read_campaign
 from evenhand.spec.points import expand
 
@@ -175,12 +175,12 @@ class _Hunt:
         skipped: set[int] = set()
         misses: Counter[int] = Counter()  # since the last number of a build
         for number, (path, place) in enumerate(self._files()):
-            if _is_cut_short(path):
+            record = _record(path) if path.suffix == SUFFIX else None
+            if path.suffix == SUFFIX and _is_cut_short(record):
                 continue  # it is gone on with
             is_end = place in (0, len(self.builds) - 1)
             if is_end and path.suffix != SUFFIX and number < self.began_with:
                 continue  # without it there is no answer: who repeats the command wants another try
-            record = read_record(path, with_trials=False) if path.suffix == SUFFIX else None
             found = None if record is None else self._point(record.points)
             if found is not None and found.statistics is not None and not found.is_at_least:
                 values.append((place, found.statistics.median))
@@ -196,7 +196,8 @@ class _Hunt:
     def measure(self, place: int) -> None:
         """Install a build and measure it. HostError if the measurement itself is not possible."""
         build, files = self.builds[place], self._files()
-        cut_short = [path for path, at in files if at == place and _is_cut_short(path)]
+        runs = {path: _record(path) for path, at in files if at == place and path.suffix == SUFFIX}
+        cut_short = [path for path, record in runs.items() if _is_cut_short(record)]
         another = self.folder / f"{len(files) + 1:04d}-build{place}{SUFFIX}"
         path = next(iter(cut_short), another)
         err().print(f"Build {build} ({place + 1} of {len(self.builds)}):", markup=False, style="bold")
@@ -212,7 +213,7 @@ class _Hunt:
                 style="yellow",
             )
             return
-        is_begun = bool(cut_short) and not _is_empty(path)
+        is_begun = runs.get(path) is not None
         if cut_short and not is_begun:
             path.unlink()
         verb = [*self.command, *(["--resume"] if is_begun else []), "--run", str(path), "--no-html"]
@@ -278,21 +279,18 @@ def _one_of(keys: Sequence[str], point: str | None) -> str:
     return found[0]
 
 
-def _is_cut_short(path: Path) -> bool:
-    return path.suffix == SUFFIX and (
-        _is_empty(path) or read_record(path, with_trials=False).finished_at is None
-    )
-
-
-def _is_empty(path: Path) -> bool:
-    """Whether its measurement was stopped before the file had a run."""
+def _record(path: Path) -> CampaignRecord | None:
+    """The run of a file; None if its measurement was stopped before the file had one."""
     try:
-        read_record(path, with_trials=False)
+        return read_record(path, with_trials=False)
     except RequestError as error:
         if error.code != NOT_BEGUN:
             raise
-        return True
-    return False
+        return None
+
+
+def _is_cut_short(record: CampaignRecord | None) -> bool:
+    return record is None or record.finished_at is None
 
 
 def _digest(campaign: str) -> str:

@@ -29,9 +29,11 @@ def _file(
             yield f"{line(many, text)}\n"
         yield end
 
-    undo = "-undo" if is_undo else ""
-    name = f"evenhand-{plan_file_name(setup.plan.name)}-{many.side}{undo}.routes"
-    return RoutesFile(name=name, lines=lines)
+    return RoutesFile(name=_name(setup, many, is_undo=is_undo), lines=lines)
+
+
+def _name(setup: DutSetup, many: ManyRoutes, *, is_undo: bool = False) -> str:
+    return f"evenhand-{plan_file_name(setup.plan.name)}-{many.side}{'-undo' if is_undo else ''}.routes"
 
 
 def _purpose(many: ManyRoutes) -> str:
@@ -77,9 +79,7 @@ def linux_many(setup: DutSetup, many: ManyRoutes) -> Step:
     """`ip -batch`, with a mark by which they are taken away."""
     version = many.prefixes.version
     flush = f"ip -{version} route flush proto {PROTOCOL} via {many.next_hop}"
-    file = RoutesFile(
-        name=f"evenhand-{plan_file_name(setup.plan.name)}-{many.side}.routes", lines=lambda: batch_lines(many)
-    )
+    file = RoutesFile(name=_name(setup, many), lines=lambda: batch_lines(many))
     show = f"ip -{version} route show proto {PROTOCOL} via {many.next_hop} dev {many.interface}"
     return Step(
         part="routes",

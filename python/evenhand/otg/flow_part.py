@@ -13,7 +13,7 @@ from typing import Any
 
 from evenhand.base.errors import EvenhandError
 from evenhand.base.units import ETHERNET_GAP_OCTETS
-from evenhand.exchange.otg_flow import choice_of
+from evenhand.exchange.otg_flow import LARGEST_VLAN, choice_of
 from evenhand.otg.headers import (
     LARGEST_PORT,
     MARKS,
@@ -30,7 +30,7 @@ from evenhand.otg.headers import (
 from evenhand.otg.own_addresses import FieldValues, FlowAddresses, read_values
 from evenhand.otg.plan_of_flows import Macs, ReadFlow
 from evenhand.otg.refusals import OtgError, other_keys
-from evenhand.otg.stations import LARGEST_VLAN, Station, stations_named
+from evenhand.otg.stations import Station, stations_named
 from evenhand.plan import SIDES, Direction, SideName, Transport, receiving_side, sending_side
 from evenhand.plan.flow_tables import payload_of
 from evenhand.plan.topology import CLASSIC_DESTINATION_PORT, CLASSIC_SOURCE_PORT

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evenhand.exchange.otg_flow import LARGEST_VLAN
 from evenhand.otg.refusals import OtgError, other_keys
 from evenhand.plan import Address, Interface, IpVersion, SideName
 
-LARGEST_VLAN = 4094
 TAGGED = "x8100"
 """The type of every tag, as OTG writes it."""
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")

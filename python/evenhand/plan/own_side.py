@@ -103,7 +103,7 @@ def make_own_side(name: SideName, given: OwnHosts, *, links: Sequence[Network], 
     else:
         host_range, routes = _one_range(name, version, given)
         for network in NO_HOSTS[version]:
-            if any(network.overlaps(route) for route in routes) and _has_hosts_in(host_range, network):
+            if _has_hosts_in(host_range, network):
                 raise _no_host(f"{name}.hosts", given.texts[0], network)
         if gateway is None:
             routes = ()
