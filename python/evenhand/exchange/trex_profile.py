@@ -515,7 +515,7 @@ def _tuple(given: Mapping[str, Any], line: int) -> list[FlowVar]:
     """Addresses and ports that step together in TRex."""
     prefix = str(given.get("name", "tuple"))
     limit = int(given.get("limit_flows") or 0)
-    notes = (("limit_flows", f"all pairs of address and port are sent, not the first {limit:,}"),)
+    notes = (("limit_flows", f"all addresses and ports are sent, not the first {limit:,} pairs of them"),)
     ends = (
         ("ip", given.get("ip_min", "0.0.0.1"), given.get("ip_max", "0.0.0.10"), 4),
         ("port", given.get("port_min", 1025), given.get("port_max", 65535), 2),
