@@ -27,6 +27,7 @@
 #include "port/extended_counters.hpp"
 #include "port/interrupt_thread.hpp"
 #include "port/own_link.hpp"
+#include "port/packet_sockets.hpp"
 #include "port/waiting_connection.hpp"
 
 namespace evenhand::port {
@@ -326,6 +327,10 @@ void DpdkPort::start_device() {
     if (result != 0)
         refuse(options_, result, "the device cannot be started",
                "Try another kind of port; the engine's stderr may say more.");
+    // A frame for a veth is in the ring of its other end at once, or dropped there. On other interfaces a narrow room
+    // keeps a queue of this host from dropping what the DUT would be charged with.
+    const auto is_veth = [](const std::string& interface) { return read_kernel_link(interface).is_veth; };
+    if (std::ranges::any_of(interfaces_of(options_.device), is_veth)) make_room_to_send();
 }
 
 void DpdkPort::wait_for_link() {

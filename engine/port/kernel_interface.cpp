@@ -54,7 +54,6 @@ struct Answer {
     KernelLink link;
     std::optional<unsigned> lower;
     std::optional<std::int32_t> namespace_id;
-    bool is_veth = false;
 };
 
 template <class Number>
@@ -80,7 +79,7 @@ void take(Answer& answer, const rtattr* attribute) noexcept {
         case IFLA_LINK: answer.lower = number_of<std::uint32_t>(attribute); break;
         case IFLA_LINK_NETNSID: answer.namespace_id = number_of<std::int32_t>(attribute); break;
         case IFLA_CARRIER_CHANGES: answer.link.carrier_changes = number_of<std::uint32_t>(attribute).value_or(0); break;
-        case IFLA_LINKINFO: answer.is_veth = is_of_kind(attribute, "veth"); break;
+        case IFLA_LINKINFO: answer.link.is_veth = is_of_kind(attribute, "veth"); break;
         default: break;
     }
 }
@@ -129,7 +128,7 @@ std::optional<Answer> ask_for(const Socket& socket, const std::string& interface
 
 /// Nothing is known if the other end is in a namespace that has no id here, or that this process may not query.
 std::optional<std::size_t> mtu_of_peer(const Socket& socket, const Answer& answer) noexcept {
-    if (!answer.is_veth || !answer.lower) return std::nullopt;
+    if (!answer.link.is_veth || !answer.lower) return std::nullopt;
     auto request = new_request(static_cast<int>(*answer.lower));
     if (answer.namespace_id) {
         if (*answer.namespace_id < 0) return std::nullopt;

@@ -21,6 +21,7 @@ struct KernelLink {
     bool is_operational = false;
     std::uint64_t carrier_changes = 0;  // how often the link went up or down since the interface was created
     std::size_t mtu = 0;
+    bool is_veth = false;
 
     /// An unknown state counts as up.
     [[nodiscard]] bool is_up() const noexcept { return !is_known || (is_enabled && has_carrier && is_operational); }

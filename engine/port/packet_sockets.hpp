@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Station 4, port: what the kernel does to frames before the packet sockets of this process see them.
+// Station 4, port: what the kernel does to the frames of this process's sockets, before these receive them and after
+// they have sent them.
 #pragma once
 
 namespace evenhand::port {
@@ -7,5 +8,13 @@ namespace evenhand::port {
 /// Whether the kernel reassembles fragments for one of the packet sockets of this process. Asks the kernel about each
 /// of its open files, so that the answer is right whether or not port/packet_fanout.cpp had its effect.
 [[nodiscard]] bool joins_fragments();
+
+/// Lets each socket of this process that sends frames (AF_PACKET, AF_XDP) have 32 MiB of them on the way, or as many as
+/// this process may.
+///
+/// A frame in the ring of a veth counts as its sender's until the other end has taken it. The kernel's default, 208
+/// KiB, is 277 frames of 64 octets, but only 166 of 218: fewer than such a ring has. Then a DUT at its limit would hold
+/// up the tester, whose lateness would hide the DUT's loss.
+void make_room_to_send();
 
 }  // namespace evenhand::port

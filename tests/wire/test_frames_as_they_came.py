@@ -4,8 +4,12 @@ would make of it on the way to the port."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import socket
 import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -31,6 +35,9 @@ DEVICES = {
 FRAMES = 30
 TAG = bytes.fromhex("81000007")
 OWN_MACS = ("02:00:00:00:a0:01", "02:00:00:00:a0:02")
+AF_XDP = 44
+GET_DESCRIPTOR = 438
+"""Number of the system call pidfd_getfd."""
 KINDS = ("whole", "fragments", "padded", "cut", "checksum", "tagged")
 
 
@@ -133,3 +140,35 @@ def test_an_interface_that_joins_frames_is_no_port() -> None:
             assert caught.value.next_step.endswith("ethtool -K right rx-udp-gro-forwarding off")
             switch(*caught.value.next_step.partition(": ")[2].split())
             open_ports(session, gateway_v4(), *devices)
+
+
+@contextmanager
+def sockets_of(process: int) -> Iterator[list[socket.socket]]:
+    """Its packet and XDP sockets, as this process's own."""
+    with ExitStack() as stack:
+        of_process = os.pidfd_open(process)
+        stack.callback(os.close, of_process)
+        found = []
+        for entry in Path(f"/proc/{process}/fd").iterdir():
+            if not os.readlink(entry).startswith("socket:"):
+                continue
+            copy = ctypes.CDLL(None).syscall(GET_DESCRIPTOR, of_process, int(entry.name), 0)
+            assert copy >= 0
+            # Of an XDP socket Python cannot find out the family itself.
+            one = stack.enter_context(socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=copy))
+            if one.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) in (socket.AF_PACKET, AF_XDP):
+                found.append(one)
+        yield found
+
+
+@pytest.mark.parametrize("driver", ["net_af_packet", "net_af_xdp"])
+def test_a_full_ring_of_the_other_end_does_not_hold_up_the_tester(driver: str) -> None:
+    """R2544-05: a frame in that ring counts as its sender's, and the kernel's own room of 208 KiB is fewer
+    frames of 218 octets and more than a ring of a veth has. The loss of a DUT that does not keep up would
+    look like a tester that does not."""
+    with veth_cable() as namespace, engine(["ip", "netns", "exec", namespace, find_engine()]) as session:
+        open_ports(session, gateway_v4(), *(DEVICES[driver].format(k, side) for k, side in enumerate(SIDES)))
+        with sockets_of(session.pid) as sockets:
+            rooms = [one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for one in sockets]
+    assert len(rooms) >= len(SIDES)
+    assert min(rooms) >= 32 << 20

@@ -4,9 +4,6 @@ router between VLANs that is a loop of Python; and what the one port changes of 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
@@ -17,9 +14,9 @@ from evenhand.reference import ReferenceDut
 from evenhand.testbed import lay_out_workers
 from evenhand.trial import EngineSession, find_engine
 from tests.errors import raises
+from tests.wire.kernel_sticks import VNI_OF, kernel_on_a_stick
 from tests.wire.lying_dut import LEFT, Sent, is_test_frame, lying_dut, routed
-from tests.wire.tunnels import OUTER, tunnel
-from tests.wire.veth_cable import ip
+from tests.wire.tunnels import tunnel
 from tests.wire.wire_session import (
     AMISS,
     FAST_WAITS,
@@ -47,60 +44,6 @@ DEVICES = {
 }
 TESTER_MAC = b"\x02\x00\x00\x00\xa0\x01"
 """MAC of the left tap."""
-VNI_OF: dict[SideName, int] = {"left": 100, "right": 200}
-_numbers = count()
-
-
-def sysctl(namespace: str, *settings: str) -> None:
-    ip("netns", "exec", namespace, "sysctl", "-qw", *settings)
-
-
-def add_tunnels(dut: str, outer: int) -> None:
-    """Two VXLAN tunnels on `eth1`, between the same ends."""
-    local, remote = OUTER[outer]
-    end = (f"{remote}/24",) if outer == 4 else (f"{remote}/64",)
-    ip("-n", dut, "address", "add", *end, "dev", "eth1", *(["nodad"] if outer == 6 else []))
-    ip("netns", "exec", dut, "ethtool", "-K", "eth1", "tx", "off")  # checksums, which no NIC adds here
-    for vni in VNI_OF.values():
-        made = ("link", "add", f"vxlan{vni}", "type", "vxlan", "id", str(vni), "dstport", "4789")
-        ip("-n", dut, *made, "local", remote, "remote", local, "dev", "eth1")
-        ip("-n", dut, "link", "set", f"vxlan{vni}", "up")
-
-
-@contextmanager
-def kernel_on_a_stick(plan: AddressPlan, outer: int | None = None) -> Iterator[str]:
-    """The namespace of the tester, in which `arm` leads to a router that has both sides of the plan on one
-    interface.
-
-    Args:
-        outer: Each side is in a VXLAN tunnel instead, VNI_OF says which, over this IP version.
-    """
-    number = next(_numbers)
-    tester, dut = (f"evenhand-arm-{os.getpid()}-{number}-{end}" for end in ("tester", "dut"))
-    made = []
-    try:
-        for name in (tester, dut):
-            ip("netns", "add", name)
-            made.append(name)
-        ip("-n", tester, "link", "add", "arm", "type", "veth", "peer", "name", "eth1", "netns", dut)
-        sysctl(tester, "net.ipv6.conf.arm.disable_ipv6=1")
-        ip("-n", tester, "link", "set", "arm", "up")
-        ip("-n", dut, "link", "set", "eth1", "up")
-        sysctl(dut, "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
-        sysctl(dut, "net.ipv4.conf.all.send_redirects=0", "net.ipv4.conf.eth1.send_redirects=0")
-        if outer is not None:
-            add_tunnels(dut, outer)
-        for side in (plan.left, plan.right):
-            assert side.gateway is not None
-            nodad = ["nodad"] if plan.ip_version == 6 else []
-            interface = "eth1" if outer is None else f"vxlan{VNI_OF[side.name]}"
-            ip("-n", dut, "address", "add", str(side.dut[0]), "dev", interface, *nodad)
-            for network in side.host_networks:
-                ip("-n", dut, "route", "add", str(network), "via", str(side.gateway.ip))
-        yield tester
-    finally:
-        for name in made:
-            ip("netns", "del", name)
 
 
 def open_one_armed(

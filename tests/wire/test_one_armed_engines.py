@@ -1,22 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several engines, each with both sides on one port: the reference router as a router on a stick with a port
-for each of them."""
+for each of them, and the kernel with a stick for each."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evenhand.plan import BOTH_DIRECTIONS, SIDES, AddressPlan, Direction, SideName, gateway_v4, gateway_v6
+from evenhand.plan import (
+    BOTH_DIRECTIONS,
+    SIDES,
+    AddressPlan,
+    Direction,
+    SideName,
+    gateway_v4,
+    gateway_v6,
+    make_plan,
+)
 from evenhand.procedure import OpenTestbed
 from evenhand.reference import Defects, ReferenceDut
 from evenhand.trial import Limits, TrialResult, Verdict, Waits
+from tests.preloaded.commands import evenhand_command
+from tests.wire.kernel_sticks import VNI_OF, kernel_on_a_stick
 from tests.wire.several_engines import engine_table, router_of_pairs, setup_of
-from tests.wire.wire_session import FAST_WAITS, PATIENT, until, versions
+from tests.wire.tunnels import tunnel
+from tests.wire.wire_session import FAST_WAITS, PATIENT, cpus, thorough, until, versions
 
 pytestmark = pytest.mark.wire
 VLANS: dict[SideName, tuple[int, ...]] = {"left": (10,), "right": (20,)}
+ARMS = ("near", "far")
 LIMITS = replace(Limits(), **PATIENT, overdue_after_us=1e7)
 
 
@@ -83,3 +101,51 @@ def test_what_a_direction_loses_is_charged_to_it(plan: AddressPlan) -> None:
     assert trial.directions["reverse"].lost_frames == 7
     lost = [engine["directions"]["reverse"]["lost_frames"] for engine in trial.raw["engines"]]
     assert sum(lost) == 7
+
+
+def table_of(values: Mapping[str, Any]) -> str:
+    """An inline table of TOML."""
+    return "{ " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in values.items()) + " }"
+
+
+def write_arms(folder: Path, outer: int | None) -> Path:
+    """Two engines, each with both sides on its arm: apart by networks, or by tunnels over this IP version."""
+    lines = ["isolated_test_environment = true", "one_armed = true"]
+    for cpu, arm in zip(cpus(), ARMS, strict=False):
+        lines += ["[[engine]]", f'name = "{arm}"', f"cpus = [{cpu}]"]
+        for side in SIDES:
+            lines += [f"[engine.{side}]", f'device = "net_af_packet0,iface={arm}"']
+            if outer is not None:
+                lines.append(f"tunnel = {table_of({**tunnel('vxlan', outer), 'vni': VNI_OF[side]})}")
+    (folder / "arms.toml").write_text("\n".join(lines))
+    return folder / "arms.toml"
+
+
+@pytest.mark.root
+@pytest.mark.two_cpus
+@pytest.mark.patient
+@pytest.mark.parametrize(
+    ("name", "outer"),
+    [("gateway-v4", None), ("gateway-v6", None), *thorough(("gateway-v4", 6), ("gateway-v6", 4))],
+)
+def test_kernels_that_tell_the_sides_apart_by_networks_or_tunnels(
+    name: str, outer: int | None, tmp_path: Path
+) -> None:
+    """SEED-19, RFC 7348: as a user would, with a testbed file."""
+    command: list[str | Path] = [
+        *("trial", write_arms(tmp_path, outer), "--plan", name, "--hosts", "50", "--rate", "1kfps"),
+        *("--duration", "500ms", "--waits", "short", "--overdue-after", "10s", "--json"),
+    ]
+
+    def trial() -> dict[str, Any]:
+        inside = evenhand_command("ip", "netns", "exec", namespace)
+        done = subprocess.run([*inside, *command], capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)["trial"]
+        return found
+
+    with kernel_on_a_stick(make_plan(name, 50), outer, ARMS) as namespace:
+        document = until(lambda found: found["verdict"] == "PASS", trial)
+    for engine in document["engines"]:
+        for direction in engine["directions"].values():
+            assert direction["received_frames"] == direction["offered_frames"] == 250
