@@ -357,7 +357,7 @@ def _pair(counts: SideCounts) -> str:
     return (
         format_count(counts[0])
         if counts[0] == counts[1]
-        else f"{format_count(counts[0])},{format_count(counts[1])}"
+        else f"{format_count(counts[0])} / {format_count(counts[1])}"
     )
 
 
