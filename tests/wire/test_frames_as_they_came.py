@@ -154,7 +154,7 @@ def sockets_of(process: int) -> Iterator[list[socket.socket]]:
                 continue
             copy = ctypes.CDLL(None).syscall(GET_DESCRIPTOR, of_process, int(entry.name), 0)
             assert copy >= 0
-            # Of an XDP socket Python cannot find out the family itself.
+            # Python cannot find out the family of an XDP socket by itself.
             one = stack.enter_context(socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=copy))
             if one.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) in (socket.AF_PACKET, AF_XDP):
                 found.append(one)
