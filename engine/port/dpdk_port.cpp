@@ -108,11 +108,16 @@ int attach(const std::string& device) {
 
 DpdkPort::DpdkPort(PortOptions options, const FillBuffer& fill_buffer) : options_{std::move(options)} {
     try {
+        const auto of_other_ports = frame_sockets();
         probe();
         configure();
         let_large_frames_in(id_, driver_, options_);
         make_pools(fill_buffer);
         start();
+        // A frame for a veth is in the ring of its other end at once, or dropped there. On other interfaces a narrow
+        // room keeps a queue of this host from dropping what the DUT would be charged with.
+        const auto is_veth = [](const std::string& interface) { return read_kernel_link(interface).is_veth; };
+        if (std::ranges::any_of(interfaces_of(options_.device), is_veth)) make_room_to_send(of_other_ports);
     } catch (...) {
         close_device();
         throw;
@@ -327,10 +332,6 @@ void DpdkPort::start_device() {
     if (result != 0)
         refuse(options_, result, "the device cannot be started",
                "Try another kind of port; the engine's stderr may say more.");
-    // A frame for a veth is in the ring of its other end at once, or dropped there. On other interfaces a narrow room
-    // keeps a queue of this host from dropping what the DUT would be charged with.
-    const auto is_veth = [](const std::string& interface) { return read_kernel_link(interface).is_veth; };
-    if (std::ranges::any_of(interfaces_of(options_.device), is_veth)) make_room_to_send();
 }
 
 void DpdkPort::wait_for_link() {

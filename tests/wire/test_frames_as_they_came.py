@@ -19,7 +19,7 @@ from evenhand.plan import SIDES, AddressPlan, gateway_v4, gateway_v6
 from evenhand.trial import find_engine
 from tests.errors import raises
 from tests.wire.lying_dut import Sent, is_test_frame, lying_dut, routed, sequence_of
-from tests.wire.veth_cable import veth_cable
+from tests.wire.veth_cable import ip, veth_cable
 from tests.wire.wire_session import engine, open_ports, run_trial, until
 
 pytestmark = [
@@ -155,8 +155,10 @@ def sockets_of(process: int) -> Iterator[list[socket.socket]]:
             copy = ctypes.CDLL(None).syscall(GET_DESCRIPTOR, of_process, int(entry.name), 0)
             assert copy >= 0
             # Python cannot find out the family of an XDP socket by itself.
-            one = stack.enter_context(socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=copy))
-            if one.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) in (socket.AF_PACKET, AF_XDP):
+            unknown = socket.socket(AF_XDP, socket.SOCK_RAW, 0, fileno=copy)
+            family = unknown.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN)
+            one = stack.enter_context(socket.socket(family, socket.SOCK_RAW, 0, fileno=unknown.detach()))
+            if family in (socket.AF_PACKET, AF_XDP):
                 found.append(one)
         yield found
 
@@ -172,3 +174,23 @@ def test_a_full_ring_of_the_other_end_does_not_hold_up_the_tester(driver: str) -
             rooms = [one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for one in sockets]
     assert len(rooms) >= len(SIDES)
     assert min(rooms) >= 32 << 20
+
+
+def test_a_port_that_is_no_veth_keeps_its_room_beside_one_that_is() -> None:
+    """What does not fit into its own queue would be dropped by this host, and the DUT charged with it."""
+    with veth_cable() as namespace, engine(["ip", "netns", "exec", namespace, find_engine()]) as session:
+        made = ("link", "add", "alone", "type", "vxlan", "id", "1", "dstport", "4789")
+        ip("-n", namespace, *made, "remote", "192.0.2.1", "dev", "left")
+        ip("-n", namespace, "link", "set", "alone", "up")
+        open_ports(
+            session,
+            gateway_v4(),
+            *(DEVICES["net_af_packet"].format(k, of) for k, of in enumerate(("alone", "right"))),
+        )
+        with sockets_of(session.pid) as sockets:
+            rooms: dict[str, set[bool]] = {}
+            for one in sockets:
+                is_wide = one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) >= 32 << 20
+                rooms.setdefault(one.getsockname()[0], set()).add(is_wide)
+    assert rooms["alone"] == {False}
+    assert rooms["right"] == {True}
