@@ -46,7 +46,7 @@ DURATION_S = 5.0
 """The duration of the trial that confirms, at least."""
 QUEUE_TIMES = 24
 """So many times longer than the router takes for a full queue, at least."""
-WAITS = Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=0.5, restabilize_s=0.0)
+SHORTEST_RESIDUAL_S = 0.5
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 """Those of tester and router, read before a tester is open: then this process keeps to one of them."""
 STALL = Path(__file__).parents[1] / "tests" / "stall.py"
@@ -105,6 +105,13 @@ def limits_for(dut: ReferenceDut) -> Limits:
     )
 
 
+def waits_for(dut: ReferenceDut) -> Waits:
+    """A full queue is forwarded before the trial ends: otherwise what is still in it counts as lost."""
+    queue_frames = dut.model.queue_frames if dut.model is not None else 0
+    residual_s = max(SHORTEST_RESIDUAL_S, 1.2 * (queue_frames or 0) / CAPACITY_FPS)
+    return Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=residual_s, restabilize_s=0.0)
+
+
 @contextmanager
 def measurer(plan: AddressPlan, dut: ReferenceDut) -> Iterator[EngineMeasurer]:
     with (
@@ -118,7 +125,9 @@ def measurer(plan: AddressPlan, dut: ReferenceDut) -> Iterator[EngineMeasurer]:
             engine=None,
         ) as tester,
     ):
-        yield EngineMeasurer(session=tester.session, directions=BOTH, waits=WAITS, limits=limits_for(dut))
+        yield EngineMeasurer(
+            session=tester.session, directions=BOTH, waits=waits_for(dut), limits=limits_for(dut)
+        )
 
 
 def device(queue_frames: int) -> DeviceModel:

@@ -98,7 +98,10 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         if (lapse.from_s > known_until_s) break;
         const double from_s = in_flight_since(lapse.from_s);
         const auto kind = static_cast<std::size_t>(lapse.kind);
-        LeftOut alone{from_s, lapse.until_s, {}};
+        // What a lapse of the receiver can lose was on its way when it began. What the sender or the DUT's CPU was late
+        // with overruns a queue from its end: frames that were in it before are safe.
+        const bool reaches_back = lapse.kind == LapseKind::receiver_away;
+        LeftOut alone{reaches_back ? from_s : std::max(0.0, lapse.from_s - delays_.slice_s), lapse.until_s, {}};
         alone.kinds.at(kind) = true;
         add_joined(lapsed_, alone);
         if (series) {

@@ -334,6 +334,27 @@ TEST_CASE("an overloaded device loses all the time, one with a backlog does not,
     CHECK(not_clean > 0);
 }
 
+TEST_CASE("a queue that is longer than the time between lapses is judged behind them, but not behind the receiver's") {
+    // Each frame waits for longer than 0.2 s in a queue of 0.3 s, and a lapse comes every 0.2 s.
+    const auto run = [](double load, LapseKind kind) {
+        Bench bench{.load = load, .seconds = 8, .queue_frames = 30'000};
+        bench.stalls.push_back({LapseKind::dut_away, 0.05, 0.28});  // fills most of it
+        for (double at_s = 0.3; at_s < bench.seconds - 0.2; at_s += 0.2)
+            bench.stalls.push_back({kind, at_s, at_s + 0.004});
+        return bench.run();
+    };
+    for (const auto kind : {LapseKind::sender_overdue, LapseKind::dut_away}) {
+        const auto below = run(0.999, kind);
+        CHECK(below.behind_lapses_s > 7);
+        CHECK(!below.loses_steadily);
+        const auto above = run(1.06, kind);
+        CHECK(above.clean_s < 2);
+        CHECK(above.loses_steadily);
+    }
+    // What the receiver missed was on its way for so long: nothing is left that it cannot have touched.
+    CHECK(!run(1.06, LapseKind::receiver_away).loses_steadily);
+}
+
 TEST_CASE("losses all the time are known by a second of them, and only by those that are too many") {
     const std::vector<tally::LeftOut> none;
     tally::SteadyLoss losses{3, 0.01};

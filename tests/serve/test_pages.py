@@ -14,6 +14,7 @@ import pytest
 
 from evenhand.report.campaign_document import summary_document
 from evenhand.run import read_record
+from evenhand.serve import pages
 from evenhand.serve.access import POLICY
 from tests.report.pages import Page
 from tests.run.goldens import copy_recorded
@@ -162,6 +163,15 @@ def test_the_trend_of_a_dut_is_that_of_its_runs(served: Served) -> None:
         name for name, each in served.index.entries.items() if each.facts.dut == "testbed.toml"
     }
     assert served.get("/trend?dut=nobody's").status == 400
+    assert "left out" not in answer.text
+
+
+def test_the_trend_of_a_dut_says_how_many_older_runs_it_leaves_out(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = len(served.get("/api/trend?dut=testbed.toml&anyway=1").document["runs"])
+    monkeypatch.setattr(pages, "MOST_OF_A_TREND", count - 1)
+    assert "; 1 older one is left out." in served.get("/trend?dut=testbed.toml&anyway=1").text
 
 
 def test_a_trend_says_between_which_runs_it_changed_and_how_to_repeat_them(tmp_path: Path) -> None:

@@ -168,7 +168,8 @@ class Pages:
 
     def trend_of(self, request: Request) -> Trend:
         """Each point over the runs that are chosen, or over the latest of a DUT that hold a result."""
-        records = self._records(self._of_trend(request), 1, MOST_OF_A_TREND, with_trials=False)
+        entries, _ = self._of_trend(request)
+        records = self._records(entries, 1, MOST_OF_A_TREND, with_trials=False)
         return trend_over(records, anyway=_is_anyway(request))
 
     def trend(self, request: Request) -> str:
@@ -178,7 +179,8 @@ class Pages:
             found = self.trend_of(request)
             return render_trend(found), charts_of_trend(found), list(self._between(found))
 
-        return self._together(request, "trend", self._of_trend(request), draw)
+        entries, left_out = self._of_trend(request)
+        return self._together(request, "trend", entries, draw, left_out=left_out)
 
     def _between(self, trend: Trend) -> Iterator[dict[str, Any]]:
         """The runs between which something changed, the latest first, with the commands that repeat them."""
@@ -205,28 +207,39 @@ class Pages:
         names = dict.fromkeys(request.query_params.getlist("run"))
         return [self.watcher.index.entry(name) for name in names]
 
-    def _of_trend(self, request: Request) -> list[Entry]:
+    def _of_trend(self, request: Request) -> tuple[list[Entry], int]:
+        """The runs, and how many older ones of the DUT are left out."""
         dut = request.query_params.get("dut")
         if "run" in request.query_params or dut is None:
-            return self._chosen(request)
+            return self._chosen(request), 0
         entries = self.watcher.index.entries.values()
-        found = (each for each in entries if each.facts.dut == dut and each.facts.points_done)
-        return list(islice(found, MOST_OF_A_TREND))
+        found = [each for each in entries if each.facts.dut == dut and each.facts.points_done]
+        return found[:MOST_OF_A_TREND], len(found[MOST_OF_A_TREND:])
 
     def _together(
-        self, request: Request, verb: str, entries: Sequence[Entry], draw: Callable[[], Drawn]
+        self,
+        request: Request,
+        verb: str,
+        entries: Sequence[Entry],
+        draw: Callable[[], Drawn],
+        *,
+        left_out: int = 0,
     ) -> str:
-        """A page of several runs, with the command that makes the same."""
+        """A page of several runs, with the command that makes the same.
+
+        Args:
+            left_out: So many older runs are not among them.
+        """
 
         def draw_framed() -> str:
             page, charts, between = draw()
             files = " ".join(shlex.quote(entry.name) for entry in entries)
             command = f"evenhand {verb} {files}{' --anyway' * _is_anyway(request)}"
-            after = self.render("repeat.html.j2", command=command, between=between)
+            after = self.render("repeat.html.j2", command=command, between=between, left_out=left_out)
             return self._framed(page, after, charts)
 
         stamps = tuple((entry.name, entry.stamp) for entry in entries)
-        return self.kept((verb, _is_anyway(request), stamps), draw_framed)
+        return self.kept((verb, _is_anyway(request), left_out, stamps), draw_framed)
 
     def _records(
         self, entries: Sequence[Entry], fewest: int, most: int, *, with_trials: bool
