@@ -68,7 +68,7 @@ def no_engine(testbed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("no_engine")
-@pytest.mark.parametrize(("verb", "option", "numbers"), some_of_each())
+@pytest.mark.parametrize(("verb", "option", "numbers"), list(some_of_each()))
 def test_a_huge_number_is_no_bug(evenhand: Run, verb: str, option: str, numbers: tuple[str, ...]) -> None:
     check(evenhand, verb, option, numbers)
 
