@@ -55,7 +55,9 @@ def some_of_each() -> Iterator[Any]:
     seen: Counter[str] = Counter()
     for verb, option in takes_value():
         first = seen[option] * SOME - SOME
-        numbers = HUGE if not seen[option] else tuple(HUGE[(first + each) % len(HUGE)] for each in range(SOME))
+        numbers = (
+            HUGE if not seen[option] else tuple(HUGE[(first + each) % len(HUGE)] for each in range(SOME))
+        )
         seen[option] += 1
         yield pytest.param(verb, option, numbers, id=f"{verb}-{option}")
 

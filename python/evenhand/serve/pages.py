@@ -162,14 +162,13 @@ class Pages:
         return self._together(
             request,
             "compare",
-            self._chosen(request),
             lambda: (render_comparison(self.comparison(request)), (), ()),
+            self._chosen(request),
         )
 
     def trend_of(self, request: Request) -> Trend:
         """Each point over the runs that are chosen, or over the latest of a DUT that hold a result."""
-        entries, _ = self._of_trend(request)
-        records = self._records(entries, 1, MOST_OF_A_TREND, with_trials=False)
+        records = self._records(self._of_trend(request)[0], 1, MOST_OF_A_TREND, with_trials=False)
         return trend_over(records, anyway=_is_anyway(request))
 
     def trend(self, request: Request) -> str:
@@ -179,8 +178,7 @@ class Pages:
             found = self.trend_of(request)
             return render_trend(found), charts_of_trend(found), list(self._between(found))
 
-        entries, left_out = self._of_trend(request)
-        return self._together(request, "trend", entries, draw, left_out=left_out)
+        return self._together(request, "trend", draw, *self._of_trend(request))
 
     def _between(self, trend: Trend) -> Iterator[dict[str, Any]]:
         """The runs between which something changed, the latest first, with the commands that repeat them."""
@@ -212,17 +210,19 @@ class Pages:
         dut = request.query_params.get("dut")
         if "run" in request.query_params or dut is None:
             return self._chosen(request), 0
-        entries = self.watcher.index.entries.values()
-        found = [each for each in entries if each.facts.dut == dut and each.facts.points_done]
+        found = [
+            each
+            for each in self.watcher.index.entries.values()
+            if each.facts.dut == dut and each.facts.points_done
+        ]
         return found[:MOST_OF_A_TREND], len(found[MOST_OF_A_TREND:])
 
     def _together(
         self,
         request: Request,
         verb: str,
-        entries: Sequence[Entry],
         draw: Callable[[], Drawn],
-        *,
+        entries: Sequence[Entry],
         left_out: int = 0,
     ) -> str:
         """A page of several runs, with the command that makes the same.
