@@ -93,9 +93,14 @@ class Host:
                 process.kill()
 
 
+def queue_of(dut: ReferenceDut) -> int | None:
+    """In frames; None without a limited queue."""
+    return None if dut.model is None else dut.model.queue_frames
+
+
 def limits_for(dut: ReferenceDut) -> Limits:
     """A burst that fills a third of the router's queue is one."""
-    queue_frames = dut.model.queue_frames if dut.model is not None else None
+    queue_frames = queue_of(dut)
     after_us = None if queue_frames is None else min(1_000.0, queue_frames / CAPACITY_FPS / 3 * 1e6)
     return Limits(
         offered_tolerance=0.001,
@@ -107,8 +112,7 @@ def limits_for(dut: ReferenceDut) -> Limits:
 
 def waits_for(dut: ReferenceDut) -> Waits:
     """A full queue is forwarded before the trial ends: otherwise what is still in it counts as lost."""
-    queue_frames = dut.model.queue_frames if dut.model is not None else 0
-    residual_s = max(SHORTEST_RESIDUAL_S, 1.2 * (queue_frames or 0) / CAPACITY_FPS)
+    residual_s = max(SHORTEST_RESIDUAL_S, 1.2 * (queue_of(dut) or 0) / CAPACITY_FPS)
     return Waits(after_routing_s=0.0, after_learning_s=0.05, residual_s=residual_s, restabilize_s=0.0)
 
 

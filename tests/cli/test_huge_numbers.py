@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,10 @@ def words_of(verb: str) -> list[str]:
 def some_of_each() -> Iterator[Any]:
     """Each verb with each of its options and the numbers it gets: all of them where the option comes first,
     since verbs that share an option read it alike, and a few, in turn, in each other verb."""
-    seen: Counter[str] = Counter()
+    turns: dict[str, Iterator[str]] = {}
     for verb, option in takes_value():
-        first = seen[option] * SOME - SOME
-        numbers = (
-            HUGE if not seen[option] else tuple(HUGE[(first + each) % len(HUGE)] for each in range(SOME))
-        )
-        seen[option] += 1
+        count = SOME if option in turns else len(HUGE)
+        numbers = tuple(islice(turns.setdefault(option, cycle(HUGE)), count))
         yield pytest.param(verb, option, numbers, id=f"{verb}-{option}")
 
 

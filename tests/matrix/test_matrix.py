@@ -20,7 +20,6 @@ from evenhand.base.errors import EvenhandError
 from evenhand.cli.export import Format
 from evenhand.procedure.descriptor import show_number
 from evenhand.procedure.registry import PROCEDURES, TEAR_DOWN
-from evenhand.report import page
 from evenhand.report.page import write_page
 from evenhand.run import CampaignRecord, Repetition, read_record
 from tests.cli.running import Ended, run_here
@@ -99,21 +98,16 @@ def is_found_on_ipv4(cell: Cell, procedure: str) -> bool:
 @pytest.mark.parametrize(("cell", "cut_at"), list(zip(diagonal(), cycle((2, 5)))), ids=str)
 def test_there_is_a_page_while_it_is_measured_and_afterwards(cell: Cell, cut_at: int, bench: Bench) -> None:
     """No trial and no value yet (which is the same however it ends), one that was cut short (each procedure
-    early and late), and the whole. Only the whole has its pictures drawn where another cell of the procedure
-    has all of them drawn: what goes wrong there is contained (tests/report/test_page_at_every_moment.py)."""
+    early and late), and the whole."""
     cell = replace(cell, way=Way.CAMPAIGN)
     bench.prepare(cell)
-    has_pictures = cell.outcome is Outcome.FOUND
-    for stops_at in (1, cut_at, None) if has_pictures else (cut_at, None):
+    for stops_at in (1, cut_at, None) if cell.outcome is Outcome.FOUND else (cut_at, None):
         bench.patch.setattr(SimulatedSession, "trials", 0)
         bench.patch.setattr(SimulatedSession, "stops_at", stops_at)
         run = Path(f"{stops_at}.evenhand")
         bench.run_campaign(run)
         if stops_at is not None and run.exists():
-            with bench.patch.context() as patch:
-                if not has_pictures:
-                    patch.setattr(page, "draw_inline", lambda picture: picture.alt)
-                write_page(read_record(run), run.with_suffix(".html"), refresh_s=5)
+            write_page(read_record(run), run.with_suffix(".html"), refresh_s=5)
     ended = bench.evenhand("report", run, "--output", "a.html")
     assert ended.code == 0, ended.failure
     (repetition,) = read_record(run).points[0].repetitions or (None,)
