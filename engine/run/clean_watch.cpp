@@ -91,16 +91,22 @@ void CleanWatch::look(pace::Ticks now, bool is_ending) {
     gather((looked_at_ == 0 ? 0 : seconds(looked_at_)) - again_s);
     looked_at_ = now;
     const double known_until_s = std::max(0.0, now_s - std::max(told_after_s, 2 * greatest_delay_s()));
-    find_left_out(known_until_s);
-    double open_s = 0;  // for how long the DUT has not caught up, until now
-    for (const auto& part : clean_.left_out()) {
-        if (part.until_s >= known_until_s) open_s = now_s - std::max(part.until_s, known_until_s);
-    }
     const double over_s = request_.clean->wanted_s + now_s;
-    ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + std::max(0.0, open_s);
+    find_left_out(known_until_s);
+    ends_at_s_ = over_s - seconds_without(clean_.left_out(), now_s) + left_out_later_s(known_until_s, now_s);
     for (const auto outside : both_outside)
         passing_.at(place_of(outside)).ends_at_s = over_s - seconds_without(parts(outside), now_s);
     look_took_ = pace::TickClock::now() - now;
+}
+
+double CleanWatch::left_out_later_s(double known_until_s, double now_s) const noexcept {
+    const auto& known = clean_.left_out();
+    const double until_s = known.empty() ? 0 : known.back().until_s;
+    if (!known.empty() && until_s >= known_until_s) return std::max(0.0, now_s - until_s);
+    double lapses_s = 0;
+    for (const auto& part : clean_.lapsed())
+        lapses_s += std::max(0.0, part.until_s - std::max(part.from_s, known_until_s));
+    return lapses_s;
 }
 
 void CleanWatch::end(double sent_s) {

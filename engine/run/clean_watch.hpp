@@ -52,8 +52,8 @@ class CleanWatch {
     [[nodiscard]] const std::vector<tally::LeftOut>& left_out() const noexcept { return clean_.left_out(); }
     /// According to the last look: when the sending may end, in seconds since frame 0 was due.
     [[nodiscard]] double ends_at_s() const noexcept { return ends_at_s_; }
-    /// The same if the trial loses no more outside these parts than it may: then it passes.
-    [[nodiscard]] double ends_if_passed_s(Outside outside) const noexcept { return passing(outside).ends_at_s; }
+    /// The same if the trial is judged outside these parts: since it passes there, or loses frames there all the time.
+    [[nodiscard]] double ends_if_judged_s(Outside outside) const noexcept { return passing(outside).ends_at_s; }
     /// Whether it does, among the frames that were due before `settled_s`.
     [[nodiscard]] bool passes(Outside outside, const TrialRecords& records, double settled_s) const;
     /// Whether more of the judged frames of all directions are missing than a trial of the wanted length may lose, in
@@ -108,6 +108,9 @@ class CleanWatch {
     /// Considers frames that were due before `known_until_s`.
     void find_left_out(double known_until_s);
     [[nodiscard]] double greatest_delay_s() const noexcept;
+    /// How much will have to be left out, at least, of the time of which delays are not known yet: all until now if the
+    /// DUT has not caught up by then, otherwise the lapses.
+    [[nodiscard]] double left_out_later_s(double known_until_s, double now_s) const noexcept;
     /// Counts the losses in the windows of a direction that end before frame `last`, from where the last call ended.
     void count_windows(plan::Direction direction, const tally::SequenceMap& map, std::uint64_t last);
     /// Counts those of the frames first .. last-1 that are in none of these ranges.

@@ -102,9 +102,9 @@ void TrialWatch::end_when_clean(Ticks now) {
     constexpr double least_notice_s = 0.01;
     double soonest_s = trial_.clean->ends_at_s();
     for (const auto outside : CleanWatch::both_outside)
-        soonest_s = std::min(soonest_s, trial_.clean->ends_if_passed_s(outside));
+        soonest_s = std::min(soonest_s, trial_.clean->ends_if_judged_s(outside));
     if (passed_s(now) + notice_s >= soonest_s) trial_.clean->look(now, true);
-    const double ends_at_s = std::min(trial_.clean->ends_at_s(), ends_if_passed_s(now, notice_s));
+    const double ends_at_s = std::min(trial_.clean->ends_at_s(), ends_if_judged_s(now, notice_s));
     if (passed_s(now) + notice_s < ends_at_s) return;
     const double end_s = passed_s(now) + least_notice_s < ends_at_s ? ends_at_s : passed_s(now) + notice_s;
     // Without any lapse these are the frames of the wanted time.
@@ -112,15 +112,18 @@ void TrialWatch::end_when_clean(Ticks now) {
     end_after(std::min(frames, frames_of(trial_.request)));
 }
 
-/// When the sending may end since the trial passes without its lapses, or without them and the strain after them;
-/// otherwise not. Counts only if the trial could end by the result, and no more often than early_end_of_clean() does.
-double TrialWatch::ends_if_passed_s(Ticks now, double notice_s) {
+/// When the sending may end since the trial passes without its lapses, or without them and the strain after them, or
+/// since it fails without its lapses; otherwise not. Counts only if the trial could end by the result, and no more
+/// often than early_end_of_clean() does.
+double TrialWatch::ends_if_judged_s(Ticks now, double notice_s) {
     double ends_at_s = std::numeric_limits<double>::infinity();
     if (static_cast<std::int64_t>(now - next_count_) < 0) return ends_at_s;
     for (const auto outside : CleanWatch::both_outside) {
-        const double ends_s = trial_.clean->ends_if_passed_s(outside);
+        const double ends_s = trial_.clean->ends_if_judged_s(outside);
         if (ends_s >= std::min(ends_at_s, trial_.clean->ends_at_s()) || passed_s(now) + notice_s < ends_s) continue;
-        if (trial_.clean->passes(outside, trial_.records, passed_s(now) - settles_after_s(trial_.request)))
+        const double settled_s = passed_s(now) - settles_after_s(trial_.request);
+        if (trial_.clean->passes(outside, trial_.records, settled_s) ||
+            (outside == CleanWatch::Outside::lapses && trial_.clean->loses_steadily(trial_.records, settled_s)))
             ends_at_s = ends_s;
         next_count_ = now + counts_share * (pace::TickClock::now() - now);
     }

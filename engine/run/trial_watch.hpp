@@ -49,7 +49,7 @@ class TrialWatch {
     /// The number of frames of each direction to which the trial is to be shortened; nothing if it goes on.
     [[nodiscard]] std::optional<std::uint64_t> early_end(Ticks now);
     [[nodiscard]] std::optional<std::uint64_t> early_end_of_clean(Ticks now, const EarlyStop::SentUntil& sent);
-    [[nodiscard]] double ends_if_passed_s(Ticks now, double notice_s);
+    [[nodiscard]] double ends_if_judged_s(Ticks now, double notice_s);
     /// Ends the sending of a trial that is judged by its clean time when there is enough of that.
     void end_when_clean(Ticks now);
     [[nodiscard]] double passed_s(Ticks now) const noexcept;

@@ -95,7 +95,6 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         series->kinds = left_out_.back().kinds;
     };
     for (const auto& lapse : lapses_) {
-        if (lapse.from_s > known_until_s) break;
         const double from_s = in_flight_since(lapse.from_s);
         const auto kind = static_cast<std::size_t>(lapse.kind);
         // What a lapse of the receiver can lose was on its way when it began. What the sender or the DUT's CPU was late
@@ -104,6 +103,7 @@ std::span<const LeftOut> CleanTime::look(double known_until_s) {
         LeftOut alone{reaches_back ? from_s : std::max(0.0, lapse.from_s - delays_.slice_s), lapse.until_s, {}};
         alone.kinds.at(kind) = true;
         add_joined(lapsed_, alone);
+        if (lapse.from_s > known_until_s) continue;
         if (series) {
             end();
             if (from_s > left_out_.back().until_s) {

@@ -51,9 +51,9 @@ class CleanTime {
 
     /// The parts that the last look() left out.
     [[nodiscard]] const std::vector<LeftOut>& left_out() const noexcept { return left_out_; }
-    /// The lapses alone, as of the last look(); those of the receiver from the first frame that was in flight when they
-    /// began. After a lapse the load is even again, but the DUT may have more frames in its queues than an even load
-    /// would have left there.
+    /// The lapses alone, as of the last look(), and also those after its `known_until_s`; those of the receiver from
+    /// the first frame that was in flight when they began. After a lapse the load is even again, but the DUT may have
+    /// more frames in its queues than an even load would have left there.
     [[nodiscard]] const std::vector<LeftOut>& lapsed() const noexcept { return lapsed_; }
     /// The same, but each part lasts until the DUT's queue has become visibly shorter after the lapse, or the DUT has
     /// caught up. Until then the queue may be full, so that unevenness that is no lapse overruns it.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clean time: a trial whose tester is stopped now and then is judged by the rest, and sent for longer.
-The tester's ports are joined to each other: nothing is lost but by the stops. IPv4 and IPv6."""
+The tester's ports are joined to each other: nothing is lost but by the stops. One test has a DUT with a
+queue. IPv4 and IPv6."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ import pytest
 
 from evenhand.base.errors import RequestError
 from evenhand.plan import AddressPlan, gateway_v4, gateway_v6
-from evenhand.trial import EngineSession, Limits, TrialResult
+from evenhand.predict import DeviceModel
+from evenhand.reference import ReferenceDut, reference_router
+from evenhand.trial import EngineSession, Limits, TrialResult, Verdict
 from evenhand.trial.measurer import EngineMeasurer, Waits
-from tests.wire.wire_session import QUIET_FPS, engine, memif_cable, open_ports, until
+from tests.wire.wire_session import QUIET_FPS, engine, memif_cable, open_ports, open_to_dut, until
 
 pytestmark = pytest.mark.wire
 BOTH = pytest.mark.parametrize("plan", [gateway_v4(), gateway_v6()], ids=lambda p: p.name)
@@ -50,10 +54,18 @@ def stopped_now_and_then(session: EngineSession) -> Iterator[None]:
         thread.join()
 
 
-def offer(session: EngineSession, limits: Limits, *, trial: int, rate_fps: float = RATE_FPS) -> TrialResult:
-    measurer = EngineMeasurer(session=session, waits=WAITS, limits=limits)
+def offer(
+    session: EngineSession,
+    limits: Limits,
+    *,
+    trial: int,
+    rate_fps: float = RATE_FPS,
+    waits: Waits = WAITS,
+    seconds: float = WANTED_S,
+) -> TrialResult:
+    measurer = EngineMeasurer(session=session, waits=waits, limits=limits)
     measurer._last_trial = trial
-    return measurer.measure(WANTED_S, rate_fps)
+    return measurer.measure(seconds, rate_fps)
 
 
 @BOTH
@@ -94,6 +106,39 @@ def test_what_a_stopped_tester_may_have_touched_is_left_out(plan: AddressPlan, t
             assert direction.clean.frames == pytest.approx(expected, abs=len(clean.left_out) + 1)
             # Stopped at its very end, it does not send the last of them.
             assert direction.intended_frames == pytest.approx(clean.sent_s * RATE_FPS, abs=1)
+
+
+@pytest.mark.two_cpus
+@pytest.mark.patient
+@pytest.mark.usefixtures("_router")
+@BOTH
+def test_an_overloaded_dut_that_never_catches_up_is_judged_as_soon_as_one_that_does(
+    plan: AddressPlan,
+) -> None:
+    """A full queue takes longer than the time between two stops. What is lost all the time is lost behind
+    them, too: nothing is gained by sending for four times as long."""
+    model = DeviceModel(elements=1, rate_fps=20_000.0, queue_frames=10_000)
+    waits = replace(WAITS, residual_s=0.8)
+    with reference_router(plan, ReferenceDut(model=model)) as router, engine() as session:
+        open_to_dut(session, plan, router.device("left"), router.device("right"))
+        numbers = iter(range(1, 1000))
+
+        def stopped() -> TrialResult:
+            with stopped_now_and_then(session):
+                return offer(
+                    session,
+                    Limits(clean_at_most=4.0),
+                    trial=next(numbers),
+                    rate_fps=20_000.0,
+                    waits=waits,
+                    seconds=3.0,
+                )
+
+        judged = until(lambda result: result.verdict is Verdict.FAIL and result.sent_s < 8.0, stopped)
+        assert judged.is_judged_by_clean_time
+        assert judged.clean is not None
+        assert judged.clean.lapses["sender_overdue"] >= 2
+        assert judged.loss_ratio > 0.3
 
 
 @BOTH

@@ -175,6 +175,16 @@ class _Search:
             self._steer(load_fps, trial.result, purpose)
             if is_confirmation and not trial.result.is_pass:
                 self.are_short_trials_trusted = self.is_given_up = False
+            elif is_full_length and not trial.result.is_pass and self._has_short_pass_from(load_fps):
+                self.are_short_trials_trusted = False
+
+    def _has_short_pass_from(self, load_fps: float) -> bool:
+        """Whether a short trial passed at this load or above: a queue may take in what it was offered too
+        much."""
+        return any(
+            trial.load_fps >= load_fps and trial.result.is_pass and not trial.is_full_length
+            for trial in self.trials
+        )
 
     @property
     def _above_unclean_fps(self) -> float | None:
