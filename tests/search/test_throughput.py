@@ -575,6 +575,34 @@ def test_a_short_trial_with_a_filling_queue_is_decided_by_a_full_length_one() ->
     assert found.final_trial.intended_duration_s == 10
 
 
+class Lapsing:
+    """A deep queue behind a tester that lapses: in full-length trials nothing says that the queue fills."""
+
+    def __init__(self) -> None:
+        self.device = SimulatedMeasurer(limit_fps=20_000, buffer_frames=50_000)
+
+    def measure(self, duration_s: float, rate_fps: float) -> TrialResult:
+        result = self.device.measure(duration_s, rate_fps)
+        if duration_s < 60:
+            return result
+        directions = {name: replace(one, queue_filling=None) for name, one in result.directions.items()}
+        return replace(result, directions=directions)
+
+
+def test_no_short_trial_is_made_after_a_full_length_one_failed_below_one_that_passed() -> None:
+    """A second at 1.06 of the capacity shows nothing, if one at twice the capacity passed."""
+    goal = ThroughputGoal(
+        max_fps=40_000, precision=0.001, duration_s=1, final_duration_s=60, is_guided=True
+    )
+    found = find_throughput(Lapsing(), goal)
+    assert found.outcome is Outcome.FOUND
+    assert found.throughput_fps == pytest.approx(20_000 + 50_000 / 60, rel=0.001)
+    first_failed = next(i for i, trial in enumerate(found.trials) if not trial.result.is_pass)
+    assert found.trials[first_failed].is_full_length
+    assert all(trial.is_full_length for trial in found.trials[first_failed:])
+    assert len(found.trials) < 16
+
+
 class Shaky:
     """Loses nothing, but the tester does not keep any load above its ceiling."""
 
