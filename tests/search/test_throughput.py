@@ -591,9 +591,7 @@ class Lapsing:
 
 def test_no_short_trial_is_made_after_a_full_length_one_failed_below_one_that_passed() -> None:
     """A second at 1.06 of the capacity shows nothing, if one at twice the capacity passed."""
-    goal = ThroughputGoal(
-        max_fps=40_000, precision=0.001, duration_s=1, final_duration_s=60, is_guided=True
-    )
+    goal = ThroughputGoal(max_fps=40_000, precision=0.001, duration_s=1, final_duration_s=60, is_guided=True)
     found = find_throughput(Lapsing(), goal)
     assert found.outcome is Outcome.FOUND
     assert found.throughput_fps == pytest.approx(20_000 + 50_000 / 60, rel=0.001)

@@ -285,6 +285,26 @@ def test_an_engine_that_ends_is_lost_for_good_and_the_others_judge() -> None:
         group.request("resolve")
 
 
+class CutOffEngine(Engine):
+    """Its connection is cut just after the answer of its trial."""
+
+    def request(self, name: str, **arguments: Any) -> dict[str, Any]:
+        if name == "clock" and any(asked == "trial" for asked, _ in self.asked):
+            raise EngineError("the engine ended with exit code 255", code="trial.engine-ended", where="clock")
+        return super().request(name, **arguments)
+
+
+def test_an_engine_that_is_cut_off_after_its_trial_is_lost_like_one_that_was_before() -> None:
+    a, b = Engine({"trial": passed("a"), "judge": passed("all")}), CutOffEngine({"trial": passed("b")})
+    group = EngineGroup([member("a", a), member("b", b, is_here=False)])
+    group.request("trial", **arguments())
+    ((_, judged),) = [asked for asked in a.asked if asked[0] == "judge"]
+    assert judged["results"][1] == {"engine": "b", "lost": "the engine ended with exit code 255"}
+    assert b.was_killed
+    with raises("trial.engine-lost", match="engine b"):
+        group.request("resolve")
+
+
 def test_progress_is_the_sum_of_what_all_told_last() -> None:
     told: list[dict[str, Any]] = []
     take = progress_of_all(2, told.append)

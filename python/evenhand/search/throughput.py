@@ -64,8 +64,8 @@ def find_throughput(
     the result.
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost
-    too. If the full-length trial fails, the search goes on below it with full-length trials, since short ones
-    have shown to be too kind. A short trial that passed while a queue was filling
+    too. If the full-length trial fails, or any below a load that a short one passed, the search goes on with
+    full-length trials, since short ones have shown to be too kind. A short trial that passed while a queue was filling
     (`DirectionResult.queue_filling`) moves no bound: the search goes on below that load, and a full-length
     trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated
     `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host

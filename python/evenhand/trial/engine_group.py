@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from evenhand.base.errors import EvenhandError, HostError, RequestError
+from evenhand.base.errors import EngineError, EvenhandError, HostError, RequestError
 from evenhand.base.version import VERSION
 from evenhand.plan import SIDES
 from evenhand.trial.capture import KEPT_FRAMES
@@ -354,10 +354,8 @@ class EngineGroup:
             is_there = isinstance(asked.errors.get(member.name), HostError) or member.name in asked.replies
             if not is_there and self._lost is None:
                 self._lost = self._is_lost(member, lost[member.name])
-        survivors = [
-            member for member in self.members if member.name in asked.replies and member.name not in lost
-        ]
-        after = {member.name: compare_clock(member) for member in survivors}
+        after = self._clocks_after(asked, lost)
+        survivors = [member for member in self.members if member.name in after]
         results: list[Document] = [
             {"engine": member.name, "lost": lost[member.name]}
             if member.name in lost
@@ -378,6 +376,20 @@ class EngineGroup:
         judge = next((member for member in survivors if member.is_here), survivors[0])
         judged = judge.session.request("judge", results=results, start_difference_us=self.start_difference_us)
         return {**judged, "response": "trial", **({KEPT_FRAMES: kept} if kept else {})}
+
+    def _clocks_after(self, asked: GroupRequest, lost: dict[str, str]) -> dict[str, ComparedClock]:
+        """How the clocks of those compare that have answered. One that ends meanwhile is lost like one that
+        ended before: it may have been cut off just after its answer."""
+        after = {}
+        for member in self.members:
+            if member.name not in asked.replies or member.name in lost:
+                continue
+            try:
+                after[member.name] = compare_clock(member)
+            except (EngineError, HostError) as error:
+                lost[member.name] = error.what
+                self._lost = self._lost or self._is_lost(member, error.what)
+        return after
 
     def _is_lost(self, member: EngineMember, why: str) -> EvenhandError:
         member.session.kill()
