@@ -65,14 +65,14 @@ def find_throughput(
 
     Loss above the goal's ratio lowers the upper bound, after `goal.loss_verifications` repetitions that lost
     too. If the full-length trial fails, or any below a load that a short one passed, the search goes on with
-    full-length trials, since short ones have shown to be too kind. A short trial that passed while a queue was filling
-    (`DirectionResult.queue_filling`) moves no bound: the search goes on below that load, and a full-length
-    trial at it decides if no other load does. INVALID trials are kept, move no bound, and are repeated
-    `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of the host
-    spoiled the trial, and in the confirmation. A load that stays INVALID is beyond the tester: the search
-    goes on below it, and ends with "tester ceiling" if the device lost nothing down there either. The highest
-    load that passed is then confirmed by a full-length trial, and is a lower bound; what none has confirmed
-    is no bound.
+    full-length trials, since short ones have shown to be too kind. A short trial that passed while a queue
+    was filling (`DirectionResult.queue_filling`) moves no bound: the search goes on below that load, and a
+    full-length trial at it decides if no other load does. INVALID trials are kept, move no bound, and are
+    repeated `goal.invalid_retries` times, or `goal.patience` times if the load was offered but a moment of
+    the host spoiled the trial, and in the confirmation. A load that stays INVALID is beyond the tester: the
+    search goes on below it, and ends with "tester ceiling" if the device lost nothing down there either. The
+    highest load that passed is then confirmed by a full-length trial, and is a lower bound; what none has
+    confirmed is no bound.
 
     With `goal.known_fps` the first trial is a full-length one at that load, and the maximum is tried only if
     the way leads there. With `goal.is_guided` the search goes from the maximum to the load that the loss
