@@ -103,10 +103,8 @@ double CleanWatch::left_out_later_s(double known_until_s, double now_s) const no
     const auto& known = clean_.left_out();
     const double until_s = known.empty() ? 0 : known.back().until_s;
     if (!known.empty() && until_s >= known_until_s) return std::max(0.0, now_s - until_s);
-    double lapses_s = 0;
-    for (const auto& part : clean_.lapsed())
-        lapses_s += std::max(0.0, part.until_s - std::max(part.from_s, known_until_s));
-    return lapses_s;
+    const auto outside_s = [&](double seconds) { return seconds_without(clean_.lapsed(), seconds); };
+    return now_s - known_until_s - (outside_s(now_s) - outside_s(known_until_s));
 }
 
 void CleanWatch::end(double sent_s) {
