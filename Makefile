@@ -65,7 +65,7 @@ build-asan/build.ninja: Makefile | .venv/.deps-test
 
 # Nothing is compiled in it. It tells clang-tidy how each file is compiled, also those that other build folders join.
 build-lint/build.ninja: Makefile | .venv/.deps-lint
-	meson setup $(if $(wildcard $@),--reconfigure) build-lint -Djoined_tests=false -Dtests=true
+	meson setup $(if $(wildcard $@),--reconfigure) build-lint -Djoined=false -Dtests=true
 	@touch $@
 
 test: build-tests  ## run the tests, C++ and Python, except those that take several seconds each

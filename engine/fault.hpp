@@ -42,6 +42,11 @@ class Fault : public std::exception {
     std::string next;
 };
 
+/// Refuses an address plan that contradicts itself.
+[[noreturn]] inline void refuse_plan(std::string what, std::string where, std::string next) {
+    throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
+}
+
 [[nodiscard]] constexpr std::string_view to_string(FaultCode code) {
     switch (code) {
         case FaultCode::bad_json: return "bad_json";

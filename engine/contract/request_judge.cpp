@@ -54,7 +54,7 @@ tally::PortCounters read_counters(ObjectReader r) {
     return c;
 }
 
-tally::TrialResult::BeforeAfter read_port(ObjectReader r) {
+tally::TrialResult::BeforeAfter read_port_counts(ObjectReader r) {
     tally::TrialResult::BeforeAfter port{.before = read_counters(r.object("before")),
                                          .after = read_counters(r.object("after"))};
     if (r.has("link_switches")) {
@@ -354,7 +354,7 @@ tally::TrialResult read_result(ObjectReader r) {
     }
     if (result.directions.empty()) r.refuse("directions", "there is none", "Send the replies as they came.");
     auto ports = r.object("ports");
-    result.ports = {read_port(ports.object("left")), read_port(ports.object("right"))};
+    result.ports = {read_port_counts(ports.object("left")), read_port_counts(ports.object("right"))};
     result.host = read_host(r.object("host"));
     check_away_frames(r, result);
     read_clock(r.object("clock"), result);

@@ -14,6 +14,8 @@ namespace evenhand::plan {
 
 enum class IpVersion : std::uint8_t { v4 = 4, v6 = 6 };
 
+constexpr unsigned octet_bits = 8;
+
 [[nodiscard]] constexpr std::size_t address_octets(IpVersion version) { return version == IpVersion::v4 ? 4 : 16; }
 
 /// An address in network order. Only the first `address_octets(version)` octets count; the rest is zero.

@@ -19,12 +19,6 @@
 namespace evenhand::plan {
 namespace {
 
-constexpr unsigned octet_bits = 8;
-
-[[noreturn]] void refuse(std::string what, std::string where, std::string next) {
-    throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
-}
-
 unsigned bits_of(Wide number) noexcept {
     constexpr unsigned half = 64;
     const auto high = static_cast<std::uint64_t>(number >> half);
@@ -65,14 +59,14 @@ std::vector<AddressEntry<Number>> read_entries(std::span<const std::byte> record
         const auto first = read_number<Number>(records.data() + at);
         const auto last = read_number<Number>(records.data() + at + sizeof first);
         if (last < first) {
-            refuse(fmt::format("record {} is {} to {}: the last address is below the first", number, text(first),
-                               text(last)),
-                   where, "Write the first address of each entry, then the last. The first record is 0.");
+            refuse_plan(fmt::format("record {} is {} to {}: the last address is below the first", number, text(first),
+                                    text(last)),
+                        where, "Write the first address of each entry, then the last. The first record is 0.");
         }
         if (!entries.empty() && first <= entries.back().last) {
-            refuse(fmt::format("record {} begins with {}, and the one before it ends with {}", number, text(first),
-                               text(entries.back().last)),
-                   where, "Sort the entries, and let none overlap another. The first record is 0.");
+            refuse_plan(fmt::format("record {} begins with {}, and the one before it ends with {}", number, text(first),
+                                    text(entries.back().last)),
+                        where, "Sort the entries, and let none overlap another. The first record is 0.");
         }
         entries.push_back({.first = first, .last = last});
     }
@@ -167,8 +161,8 @@ std::shared_ptr<const AddressList> AddressList::of_records(std::span<const std::
                                                            Choice choice, const std::string& where) {
     const std::size_t record = 2 * address_octets(version);
     if (records.empty() || records.size() % record != 0 || records.size() / record > most_entries(version)) {
-        refuse(fmt::format("{} octets are no list of IPv{} addresses", records.size(), static_cast<int>(version)),
-               where, fmt::format("Give 1 to {} records of {} octets.", most_entries(version), record));
+        refuse_plan(fmt::format("{} octets are no list of IPv{} addresses", records.size(), static_cast<int>(version)),
+                    where, fmt::format("Give 1 to {} records of {} octets.", most_entries(version), record));
     }
     const bool finds_fast = choice == Choice::host;
     if (version == IpVersion::v4) {
@@ -178,8 +172,8 @@ std::shared_ptr<const AddressList> AddressList::of_records(std::span<const std::
     EntriesV6 entries{read_entries<Wide>(records, where), finds_fast};
     constexpr unsigned most_bits = 63;
     if (finds_fast && entries.last_number() >> most_bits != 0) {
-        refuse("the entries have more than 2^63 addresses, too many to choose each equally often", where,
-               "Choose \"entry\", or leave the largest entries out.");
+        refuse_plan("the entries have more than 2^63 addresses, too many to choose each equally often", where,
+                    "Choose \"entry\", or leave the largest entries out.");
     }
     return std::shared_ptr<const AddressList>{new AddressList{std::move(entries), choice}};
 }
@@ -189,26 +183,27 @@ std::shared_ptr<const AddressList> AddressList::read(const std::string& path, Ip
     const std::string at = where + ".path";
     const std::size_t record = 2 * address_octets(version);
     if (entries > most_entries(version)) {
-        refuse(fmt::format("{} entries of IPv{} addresses", entries, static_cast<int>(version)), where + ".entries",
-               fmt::format("Give at most {}.", most_entries(version)));
+        refuse_plan(fmt::format("{} entries of IPv{} addresses", entries, static_cast<int>(version)),
+                    where + ".entries", fmt::format("Give at most {}.", most_entries(version)));
     }
     if (!path.starts_with('/'))
-        refuse(fmt::format("\"{}\" is no absolute path", path), at, "Give the path from the root folder on.");
+        refuse_plan(fmt::format("\"{}\" is no absolute path", path), at, "Give the path from the root folder on.");
     const OpenFile file{path};
     if (!file.is_open()) {
         const int error = errno;
-        refuse(fmt::format("cannot read {}: {}", path, std::strerror(error)), at,
-               "Give a file on the host of the engine that it may read.");
+        refuse_plan(fmt::format("cannot read {}: {}", path, std::strerror(error)), at,
+                    "Give a file on the host of the engine that it may read.");
     }
     const auto octets = file.octets();
-    if (!octets) refuse(path + " is no regular file", at, "Give a file of records.");
+    if (!octets) refuse_plan(path + " is no regular file", at, "Give a file of records.");
     if (*octets != entries * record) {
-        refuse(fmt::format("{} has {} octets; {} entries of IPv{} addresses are {}", path, *octets, entries,
-                           static_cast<int>(version), entries * record),
-               at, fmt::format("Write {} octets for each entry: its first and its last address.", record));
+        refuse_plan(fmt::format("{} has {} octets; {} entries of IPv{} addresses are {}", path, *octets, entries,
+                                static_cast<int>(version), entries * record),
+                    at, fmt::format("Write {} octets for each entry: its first and its last address.", record));
     }
     std::vector<std::byte> records(*octets);
-    if (!file.read(records)) refuse(fmt::format("cannot read all of {}", path), at, "Write it, then send the request.");
+    if (!file.read(records))
+        refuse_plan(fmt::format("cannot read all of {}", path), at, "Write it, then send the request.");
     return of_records(records, version, choice, at);
 }
 

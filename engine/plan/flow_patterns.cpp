@@ -97,7 +97,6 @@ FlowPatterns::FlowPatterns(const std::vector<FieldPatterns>& flows, std::vector<
             if (pattern->prefixes) {
                 needs_bits_.at(lane) = true;
                 const auto& hosts = plan.side(field == FlowField::left_host ? Side::left : Side::right).hosts;
-                constexpr unsigned octet_bits = 8;
                 if (!is_whole_)
                     entry.host_at = octet_bits * static_cast<unsigned>(address_octets(version_) - 2 - hosts.offset);
             } else if (is_whole_) {

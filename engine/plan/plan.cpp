@@ -12,21 +12,18 @@
 namespace evenhand::plan {
 namespace {
 
-[[noreturn]] void refuse(std::string what, std::string where, std::string next) {
-    throw Fault{FaultCode::bad_plan, std::move(what), std::move(where), std::move(next)};
-}
-
 void check_version(IpVersion version, const IpAddress& address, const std::string& where) {
     if (address.version != version) {
-        refuse(fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(version)), where,
-               "Give all addresses of a side in one IP version, and those of both sides unless the DUT translates.");
+        refuse_plan(
+            fmt::format("{} is not an IPv{} address", to_string(address), static_cast<int>(version)), where,
+            "Give all addresses of a side in one IP version, and those of both sides unless the DUT translates.");
     }
 }
 
 void check_offset(IpVersion version, std::uint32_t offset, const std::string& where, std::string next) {
     if (offset % 2 != 0 || offset + 2 > address_octets(version)) {
-        refuse(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(version)),
-               where, std::move(next));
+        refuse_plan(fmt::format("octet {} is not an even octet of an IPv{} address", offset, static_cast<int>(version)),
+                    where, std::move(next));
     }
 }
 
@@ -34,40 +31,40 @@ void check_numbers(const HostRange& hosts, const std::string& where) {
     const IpVersion version = hosts.base.version;
     if (version == IpVersion::v4) check_offset(version, hosts.offset, where + ".host.offset", "Use 2.");
     if (hosts.gap > (version == IpVersion::v4 ? 0U : 1U) || hosts.low_offset() >= address_octets(version)) {
-        refuse(fmt::format("octets {} and {} of an IPv{} address cannot be those of a host number", hosts.offset,
-                           hosts.low_offset(), static_cast<int>(version)),
-               where + ".host.offset", "Use 2 for IPv4, 12 for IPv6, and a gap in IPv6 alone.");
+        refuse_plan(fmt::format("octets {} and {} of an IPv{} address cannot be those of a host number", hosts.offset,
+                                hosts.low_offset(), static_cast<int>(version)),
+                    where + ".host.offset", "Use 2 for IPv4, 12 for IPv6, and a gap in IPv6 alone.");
     }
     const auto& host = hosts.host;
     if (host.count == 0 || host.first + host.count > 65536) {
-        refuse(
+        refuse_plan(
             fmt::format("hosts {}..{} do not fit into 16 bits", host.first, std::uint64_t{host.first} + host.count - 1),
             where + ".host", "Lower first or count.");
     }
     if (!hosts.network) return;
     const auto& network = *hosts.network;
     if (!hosts.is_word()) {
-        refuse(fmt::format("networks beside a host number at octets {} and {}", hosts.offset, hosts.low_offset()),
-               where + ".network", "Leave them out, or give the host number an even octet and the next one.");
+        refuse_plan(fmt::format("networks beside a host number at octets {} and {}", hosts.offset, hosts.low_offset()),
+                    where + ".network", "Leave them out, or give the host number an even octet and the next one.");
     }
     check_offset(version, network.offset, where + ".network.offset", "Use 2 for IPv4, 6 for IPv6.");
     if (hosts.shares_octets() != (version == IpVersion::v4)) {
-        refuse(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}",
-                           static_cast<int>(version), network.offset, hosts.offset),
-               where + ".network.offset", "Use 2 for both in IPv4 (one 16-bit number), 6 and 12 in IPv6.");
+        refuse_plan(fmt::format("the networks of an IPv{} plan are numbered at octet {}, its hosts at {}",
+                                static_cast<int>(version), network.offset, hosts.offset),
+                    where + ".network.offset", "Use 2 for both in IPv4 (one 16-bit number), 6 and 12 in IPv6.");
     }
     if (network.count == 0 || network.count > most_networks)
-        refuse(fmt::format("{} networks", network.count), where + ".network.count", "Use 1 to 256 (SEED-30).");
+        refuse_plan(fmt::format("{} networks", network.count), where + ".network.count", "Use 1 to 256 (SEED-30).");
     if (hosts.shares_octets() && host.first + host.count > 256) {
-        refuse(fmt::format("hosts {}..{}: networks and hosts above 255 need the same octet", host.first,
-                           host.first + host.count - 1),
-               where + ".host", "Use either networks or 16-bit hosts in IPv4 (SEED-34).");
+        refuse_plan(fmt::format("hosts {}..{}: networks and hosts above 255 need the same octet", host.first,
+                                host.first + host.count - 1),
+                    where + ".host", "Use either networks or 16-bit hosts in IPv4 (SEED-34).");
     }
     const std::uint32_t most = hosts.shares_octets() ? 0xFF : 0xFFFF;
     if (hosts.first_network() + network.count - 1 > most) {
-        refuse(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(),
-                           hosts.first_network() + network.count - 1),
-               where + ".network", "Lower the base or the count.");
+        refuse_plan(fmt::format("networks {}..{} do not fit into their octets", hosts.first_network(),
+                                hosts.first_network() + network.count - 1),
+                    where + ".network", "Lower the base or the count.");
     }
 }
 
@@ -82,12 +79,13 @@ void check_peers(const PlanSide& side, const PlanSide& other, const std::string&
     check_version(side.version(), peers.base, where + ".peers.base");
     check_numbers(peers, where + ".peers");
     if (is_pool) {
-        if (peers.network) refuse("the pool has networks", where + ".peers.network", "Give it one range of addresses.");
+        if (peers.network)
+            refuse_plan("the pool has networks", where + ".peers.network", "Give it one range of addresses.");
         return;
     }
     if (peers.host != other.hosts.host || peers.network || other.hosts.network) {
-        refuse("the translated addresses are not host for host those of the other side", where + ".peers.host",
-               "Give them the same first, count and mode, and no networks.");
+        refuse_plan("the translated addresses are not host for host those of the other side", where + ".peers.host",
+                    "Give them the same first, count and mode, and no networks.");
     }
 }
 
@@ -95,15 +93,15 @@ void check_peers(const PlanSide& side, const PlanSide& other, const std::string&
 void check_owners(const AddressPlan& plan, const PlanSide& side, const std::string& where) {
     const auto check = [&](const IpAddress& address, const char* owner) {
         if (side.hosts.contains(address))
-            refuse(fmt::format("{} is both {} and a host", to_string(address), owner), where + ".hosts",
-                   "Move the host range (SEED-24).");
+            refuse_plan(fmt::format("{} is both {} and a host", to_string(address), owner), where + ".hosts",
+                        "Move the host range (SEED-24).");
     };
     if (plan.left.gateway) check(*plan.left.gateway, "left.gateway");
     check(plan.left.dut_address, "left.dut_address");
     if (plan.right.gateway) check(*plan.right.gateway, "right.gateway");
     check(plan.right.dut_address, "right.dut_address");
     if (side.gateway == side.dut_address)
-        refuse(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
+        refuse_plan(to_string(side.dut_address) + " is both gateway and DUT", where, "Give each its own address.");
 }
 
 /// Checks a plan whose DUT keeps state. Hosts on the link would have to be learnt, but nobody can reach them before
@@ -111,13 +109,13 @@ void check_owners(const AddressPlan& plan, const PlanSide& side, const std::stri
 void check_state(const AddressPlan& plan) {
     if (!plan.has_state) return;
     if (!plan.right.peers) {
-        refuse("the right side has no addresses of a pool", "plan.right.peers",
-               "Give it those that the DUT translates the hosts of the left to.");
+        refuse_plan("the right side has no addresses of a pool", "plan.right.peers",
+                    "Give it those that the DUT translates the hosts of the left to.");
     }
     if (plan.left.hosts.network || plan.fixed_source)
-        refuse("networks, or a fixed source, in a plan with state", "plan.stateful", "Leave one of them out.");
+        refuse_plan("networks, or a fixed source, in a plan with state", "plan.stateful", "Leave one of them out.");
     if (!plan.left.gateway || !plan.right.gateway)
-        refuse("hosts on the link in a plan with state", "plan.stateful", "Give both sides a gateway.");
+        refuse_plan("hosts on the link in a plan with state", "plan.stateful", "Give both sides a gateway.");
 }
 
 /// Checks a plan with lists of hosts, whose addresses have no numbers that could correspond to others.
@@ -125,29 +123,29 @@ void check_lists(const AddressPlan& plan) {
     if (!plan.has_lists()) return;
     const std::string where = plan.left.hosts.list ? "plan.left.hosts.list" : "plan.right.hosts.list";
     if (plan.is_translated() || plan.has_state)
-        refuse("a list of hosts, and a DUT that translates them", where, "Give both sides ranges of hosts.");
+        refuse_plan("a list of hosts, and a DUT that translates them", where, "Give both sides ranges of hosts.");
     if (plan.common_network || plan.fixed_source_network) {
-        refuse("a list of hosts has no networks that could be chosen", where,
-               "Leave out common_network and fixed_source_network, or give both sides ranges of hosts.");
+        refuse_plan("a list of hosts has no networks that could be chosen", where,
+                    "Leave out common_network and fixed_source_network, or give both sides ranges of hosts.");
     }
     constexpr std::uint32_t most_on_link = 1U << 24U;
     for (const auto s : both_sides) {
         const PlanSide& side = plan.side(s);
         if (side.hosts.gap != 0) {
-            refuse("a list of hosts, and a gap in the other side's host number",
-                   fmt::format("plan.{}.hosts.host.gap", name_of(s)), "Leave out the gap.");
+            refuse_plan("a list of hosts, and a gap in the other side's host number",
+                        fmt::format("plan.{}.hosts.host.gap", name_of(s)), "Leave out the gap.");
         }
         if (side.hosts.list && !side.gateway && side.hosts.list->last_number() >= most_on_link) {
-            refuse(fmt::format("a list of more than {} hosts on the link", most_on_link),
-                   fmt::format("plan.{}.hosts.list", name_of(s)), "Give the side a gateway, or fewer hosts.");
+            refuse_plan(fmt::format("a list of more than {} hosts on the link", most_on_link),
+                        fmt::format("plan.{}.hosts.list", name_of(s)), "Give the side a gateway, or fewer hosts.");
         }
     }
 }
 
 void check_ports(const FieldRange& ports, const std::string& where) {
-    if (ports.first == 0) refuse("UDP port 0 is reserved", where, "Start at 1 or above (R4814-03).");
+    if (ports.first == 0) refuse_plan("UDP port 0 is reserved", where, "Start at 1 or above (R4814-03).");
     if (ports.count == 0 || ports.first + ports.count > 65536)
-        refuse("the last UDP port is below the first or above 65535", where, "Want first <= last <= 65535.");
+        refuse_plan("the last UDP port is below the first or above 65535", where, "Want first <= last <= 65535.");
 }
 
 struct Interval {
@@ -208,17 +206,17 @@ void check_plan(const AddressPlan& plan) {
     check_peers(plan.right, plan.left, "plan.right", "plan.left", plan.has_state);
     check_state(plan);
     if (!plan.has_lists() && plan.left.hosts.network.has_value() != plan.right.hosts.network.has_value()) {
-        refuse("one side has networks and the other has not", "plan",
-               "Give both sides networks; the count may be 1 (SEED-35).");
+        refuse_plan("one side has networks and the other has not", "plan",
+                    "Give both sides networks; the count may be 1 (SEED-35).");
     }
     if ((plan.common_network || plan.fixed_source_network) && !plan.left.hosts.network) {
-        refuse("the sides have no networks that could be chosen", "plan",
-               "Leave out common_network and fixed_source_network, or give both sides networks.");
+        refuse_plan("the sides have no networks that could be chosen", "plan",
+                    "Leave out common_network and fixed_source_network, or give both sides networks.");
     }
     if (plan.common_network &&
         (plan.fixed_source || plan.fixed_source_network || plan.left.hosts.networks() != plan.right.hosts.networks())) {
-        refuse("one network number for both addresses needs as many networks on both sides, and no fixed source",
-               "plan.common_network", "Give both sides the same count.");
+        refuse_plan("one network number for both addresses needs as many networks on both sides, and no fixed source",
+                    "plan.common_network", "Give both sides the same count.");
     }
     check_owners(plan, plan.left, "plan.left");
     check_owners(plan, plan.right, "plan.right");
@@ -227,9 +225,9 @@ void check_plan(const AddressPlan& plan) {
     // On each of the two links, as the frames have them there.
     for (const auto& [l, r] : {plan.sent(Direction::forward), plan.arriving(Direction::forward)}) {
         if (overlap(l, r)) {
-            refuse(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(first_of(l)),
-                               to_string(first_of(r))),
-                   "plan", "Give the sides disjoint hosts (SEED-24).");
+            refuse_plan(fmt::format("the hosts {}.. of the left and {}.. of the right overlap", to_string(first_of(l)),
+                                    to_string(first_of(r))),
+                        "plan", "Give the sides disjoint hosts (SEED-24).");
         }
     }
 }

@@ -14,8 +14,6 @@ namespace {
 constexpr std::uint32_t stream_of_addresses = 8;
 constexpr std::uint32_t stream_of_destinations = 2;  // added
 
-constexpr unsigned octet_bits = 8;
-
 /// Hosts that the draw of a field can choose from, without further words.
 bool is_only_entry(const HostRange& hosts) noexcept {
     constexpr Wide most = 0xFFFFFFFE;  // the number of the last

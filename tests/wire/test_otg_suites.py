@@ -27,7 +27,7 @@ from evenhand.plan import make_mix
 from evenhand.reference import ReferenceDut, reference_router
 from tests.otg.clients import all_captured, api_of, captured, ports_of, refused, send, set_capture, set_state
 from tests.otg.configs import SIZE, config
-from tests.wire.wire_session import MOST_ATTEMPTS, built_router, until
+from tests.wire.wire_session import MOST_ATTEMPTS, built_router, thorough, until
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.wire, pytest.mark.two_cpus, pytest.mark.patient]
@@ -337,7 +337,7 @@ def dts(monkeypatch: pytest.MonkeyPatch) -> Any:
     return dts_traffic_generator
 
 
-@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("version", [6, *thorough(4)])
 def test_the_class_for_dts_sends_its_packet_both_ways(server: RunningServer, dts: Any, version: int) -> None:
     where = types.SimpleNamespace(location=server.https)
     generator = dts.EvenhandTrafficGenerator(tg_node=None, config=where)

@@ -22,6 +22,7 @@ from evenhand.lab.borrow import BORROWED_DIRECTORY, borrowing, kind_of
 from evenhand.plan import make_plan
 from evenhand.run import read_record
 from evenhand.run.campaign_record import CampaignRecord
+from tests.wire.wire_session import proved
 
 pytestmark = [pytest.mark.wire, pytest.mark.root]
 GUARD_S = 300
@@ -129,8 +130,15 @@ def test_a_lab_follows_the_campaign_from_suite_to_suite_and_stays_one_testbed(
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("was_up", [False, True])
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    ("number", "was_up"),
+    [
+        (signal.SIGINT, True),
+        (signal.SIGTERM, False),
+        (signal.SIGKILL, True),
+        *proved((signal.SIGINT, False), (signal.SIGTERM, True), (signal.SIGKILL, False)),
+    ],
+)
 def test_a_campaign_that_is_ended_leaves_the_lab_as_it_found_it(
     lab: str, tmp_path: Path, number: signal.Signals, was_up: bool
 ) -> None:
