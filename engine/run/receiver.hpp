@@ -658,7 +658,8 @@ class Receiver {
         tally_->delay_by_slice.note(place, delay);
         if (tally::DelayTracks* const tracks = expectation_->delays; tracks != nullptr) {
             if (tag.sequence < tracks->wish().first) return;
-            if (overdue_.is_touched(tag.sequence, sent_at(now, tag.time_ticks), *expectation_)) {
+            const bool has_left_late = overdue_.is_touched(tag.sequence, sent_at(now, tag.time_ticks), *expectation_);
+            if (has_left_late || backlog_.is_read_late()) {
                 ++tally_->left_out_frames;
                 tracks->leave_out(tag.sequence);
                 return;

@@ -39,6 +39,7 @@ class RingBacklog {
         const Ticks last = last_poll_;
         last_poll_ = now;
         Ticks gap = now - last;
+        is_read_late_ = gap > expected.overdue_after || (is_read_late_ && left_some_);
         if (is_after(now, expected.residual_end)) {
             // Frames that arrive from now on do not count. Frames that had arrived before and were not taken in time
             // are late through the tester's fault, not the device's.
@@ -80,6 +81,10 @@ class RingBacklog {
     /// Whether the frames taken now had arrived before the end of the residual wait, and were not taken in time.
     [[nodiscard]] bool is_catching_up() const noexcept { return is_catching_up_; }
 
+    /// Whether the frames taken now may have waited in the ring for longer than a frame may leave late: their delays
+    /// are the tester's.
+    [[nodiscard]] bool is_read_late() const noexcept { return is_read_late_; }
+
    private:
     /// Whether a poll that brought `n` frames brought a whole group, but for some frames at the end: drivers hand over
     /// at most receive_burst or more_may_wait.
@@ -98,6 +103,7 @@ class RingBacklog {
         backlog_{};           // upper bound of what is waiting in the ring, by the share of frames that this queue gets
     bool was_short_ = false;  // the last poll did not bring a whole group, though more may have been waiting
     bool left_some_ = false;  // the last poll may have left some frames in the ring
+    bool is_read_late_ = false;    // taking frames that may have come long before
     bool is_catching_up_ = false;  // taking frames that arrived before the end of the residual wait
 };
 

@@ -28,11 +28,12 @@ bool is_too_much(const DelayResult& delays) {
 void judge_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& reasons) {
     if (!d.delays || !is_too_much(*d.delays)) return;
     const auto [left_out, all] = left_out_of(*d.delays);
-    note(reasons, "sender_overdue",
+    note(reasons, d.overdue_frames != 0 ? "sender_overdue" : "receiver_gap",
          "{}: {} of {} {}frames left more than {:.0f} us after they were due, the worst {:.0f} us, or right behind "
-         "such frames (limit: {:g} % of them)",
+         "such frames, or may have waited that long for the receiver, which did not poll for up to {:.0f} us (limit: "
+         "{:g} % of them)",
          name_of(result, d.direction), left_out, all, d.delays->has_tags ? "tagged " : "",
-         result.limits.overdue_after_us, d.max_overdue_us, 100 * most_left_out_share);
+         result.limits.overdue_after_us, d.max_overdue_us, d.max_poll_gap_us, 100 * most_left_out_share);
 }
 
 void note_left_out(const TrialResult& result, const DirectionResult& d, std::vector<Reason>& notes) {
@@ -40,7 +41,7 @@ void note_left_out(const TrialResult& result, const DirectionResult& d, std::vec
     const auto [left_out, all] = left_out_of(*d.delays);
     note(notes, "left_out",
          "{}: {} of {} {}frames have no part in the delays: they left more than {:.0f} us late, or right behind frames "
-         "that did",
+         "that did, or may have waited that long for the receiver",
          name_of(result, d.direction), left_out, all, d.delays->has_tags ? "tagged " : "",
          result.limits.overdue_after_us);
 }

@@ -98,9 +98,9 @@ struct DelayResult {
     std::uint64_t first_frame = 0;
     std::uint64_t offered_frames = 0;
     std::uint64_t lost_frames = 0;
-    std::uint64_t left_out_frames =
-        0;  // came, but had left overdue or right behind what did: not in the histogram, nor in a difference
-    std::uint64_t left_out_tags = 0;  // how many of these were tagged
+    std::uint64_t left_out_frames = 0;  // came, but had left overdue or right behind what did, or was read late: not in
+                                        // the histogram, nor in a difference
+    std::uint64_t left_out_tags = 0;    // how many of these were tagged
     struct Tagged {
         std::uint64_t sequence;
         std::optional<std::uint64_t> delay;  // ticks; nothing: lost

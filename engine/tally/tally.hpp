@@ -36,8 +36,8 @@ struct alignas(64) SenderTally {
 
 struct alignas(64) ReceiverTally {
     std::uint64_t received_frames = 0;  // unique, intact, right length, in time
-    std::uint64_t left_out_frames =
-        0;  // of them, where delays are asked for: left overdue or right behind what did, and have no part in delays
+    std::uint64_t left_out_frames = 0;  // of them, where delays are asked for: left overdue or right behind what did,
+                                        // or read late, and have no part in delays
     std::uint8_t first_hop_limit =
         0;  // of the first received frame; 0: none arrived. For several receivers, the highest
     std::uint64_t duplicated_frames = 0;

@@ -65,6 +65,7 @@ class Ring {
     [[nodiscard]] std::uint64_t lost_frames() const { return lost_frames_; }
     [[nodiscard]] std::uint64_t overruns() const { return overruns_; }
     [[nodiscard]] bool is_catching_up() const { return backlog_.is_catching_up(); }
+    [[nodiscard]] bool is_read_late() const { return backlog_.is_read_late(); }
 
    private:
     run::Expectation expected_;
@@ -174,6 +175,26 @@ TEST_CASE("what came before the end of the wait and was not taken in time is cau
     ring.poll_after(1);
     ring.poll_after(1);
     CHECK(!ring.is_catching_up());
+}
+
+TEST_CASE("what waited for a receiver that was away is read late, until the ring is empty again") {
+    auto expected = expectation(forever);
+    expected.overdue_after = 5'000;
+    Ring ring{expected};
+    for (int i = 0; i < 100; ++i) {
+        ring.poll_after(5'000);
+        CHECK_FALSE(ring.is_read_late());
+        ring.empty();
+    }
+    ring.poll_after(5'001);  // 64 of some 500
+    CHECK(ring.is_read_late());
+    while (ring.poll_after(1) == run::receive_burst) CHECK(ring.is_read_late());
+    ring.poll_after(1);
+    ring.poll_after(1);
+    CHECK_FALSE(ring.is_read_late());
+    ring.poll_after(6'000, 0);
+    ring.poll_after(10);
+    CHECK_FALSE(ring.is_read_late());  // nothing had come
 }
 
 namespace {

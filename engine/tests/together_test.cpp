@@ -458,6 +458,8 @@ TEST_CASE("delays that the tester made are held against those of all testers") {
     CHECK(more.whole.verdict == Verdict::invalid);
     CHECK(codes_of(more.whole) == Codes{"sender_overdue"});
     CHECK(more.whole.reasons[0].text.starts_with("forward: 3 of 20 tagged frames left more than"));
+    r.parts[1].result.directions[0].overdue_frames = 0;
+    CHECK(codes_of(tally::judge_together(r).whole) == Codes{"receiver_gap"});
 }
 
 TEST_CASE("parts with other delays are of no one trial, and what is no delay is refused") {

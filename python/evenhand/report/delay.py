@@ -31,8 +31,8 @@ DEFINITION = (
 )
 WHAT_COUNTS = (
     "The delay of a frame counts from its own stamp, so a late departure does not spoil the trial: only"
-    " frames that left overdue, or right behind overdue frames, are excluded. A trial with more than a"
-    " tenth of its frames excluded is INVALID."
+    " frames that left overdue, or right behind overdue frames, and those that the tester read late are"
+    " excluded. A trial with more than a tenth of its frames excluded is INVALID."
 )
 NAMES: dict[DelayName, str] = {
     "typical": "typical (median)",
