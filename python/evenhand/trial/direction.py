@@ -148,8 +148,8 @@ class Delays:
     (R8219-07). Without those that were left out."""
     variation: Variation | None
     left_out_frames: int = 0
-    """Frames that came, but had left overdue, or right behind frames that did, or were read late: their delays
-    are the tester's doing."""
+    """Frames that came, but had left overdue or right behind such frames, or were read late: their delays are
+    the tester's doing."""
     left_out_tags: int = 0
     """Tagged frames among these."""
 
